@@ -7,7 +7,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, Final
 
 import psycopg
@@ -19,7 +19,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from dashboard.database.circuit_breaker import LONGEST, REACH, REPLIES, check_idle, is_ended
 from dashboard.database.statements import Kind, kind_of, note_written
-from dashboard.response_cache.epoch import ALL, Generation, Groups, generation_at, groups_in
+from dashboard.response_cache.epoch import ALL, SUBJECTS, Generation, Groups, generation_at, group_of, groups_in
 from dashboard.response_cache.hosts import tell_hosts
 from registry.api.outage import OutcomeUnknown
 
@@ -28,6 +28,8 @@ KEPT_SECONDS: Final = 60.0
 _CHANGES = (Kind.CHANGE, Kind.TOLD, Kind.COUNTED)
 #: what the triggers recorded of this transaction (registry/audit/triggers.py)
 _TOLD = "SELECT current_setting('schemadesk.changed', true)"
+#: raises an error if they recorded anything else
+_EXPECTED = "SELECT expect_told(%s)"
 
 
 class DatabaseOperations(operations.DatabaseOperations):
@@ -53,6 +55,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self._changed: Kind | None = None
         #: what the triggers have recorded since the last change, if that was sent in a pipeline
         self._told: Any = None
+        #: whether the pipeline of the moment ends with the commit
+        self._is_committing = False
         if settings.HOT_PATH:
             self.execute_wrappers.append(self._noting)
 
@@ -76,7 +80,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 return execute(sql, params, many, context)
         self._told = None
         result = execute(sql, params, many, context)
-        if kind is Kind.TOLD and self.connection.pgconn.pipeline_status:
+        if kind is Kind.TOLD and self.connection.pgconn.pipeline_status and not self._is_committing:
             self._told = self.connection.execute(_TOLD)  # without another round trip
         if kind is Kind.CHANGE:
             self._changed = kind
@@ -92,6 +96,25 @@ class DatabaseWrapper(base.DatabaseWrapper):
             done = super()._commit()  # type: ignore[misc]
         self._changed = None
         return done
+
+    @contextmanager
+    def committing(self, subject: str) -> Iterator[None]:
+        """Send the statements of this block with the commit in one round trip, so that others wait for its locks no longer.
+
+        The whole transaction registers under one existing subject of that name: if the triggers recorded anything else,
+        it is rolled back. Raises the error of the first statement that fails.
+        """
+        told = f"+ {group_of(subject) - SUBJECTS}"
+        self._is_committing = True
+        try:
+            announced = self._announced(groups_in(told)) if settings.HOT_PATH else nullcontext()
+            with self._honest(), announced, self.wrap_database_errors, self.connection.pipeline():
+                yield
+                self.connection.execute(_EXPECTED, [told])
+                self.connection.execute("COMMIT", prepare=False)
+            self._changed = None
+        finally:
+            self._is_committing = False
 
     def _touched(self) -> Groups:
         """Return the groups of responses that the transaction touches; all if the triggers can't tell."""

@@ -100,12 +100,24 @@ BEGIN
         IF NOT EXISTS (SELECT FROM new_rows) THEN RETURN NULL; END IF;
     END IF;
     told := coalesce(nullif(told, ''), '+') || coalesce(subjects, '');
-    PERFORM set_config('schemadesk.changed', CASE
-        WHEN told LIKE '*%' OR length(told) > {MAX_ANNOUNCED} THEN '*' ELSE told END, true);
-    PERFORM pg_notify('schemadesk_changed', '+' || coalesce(subjects, ''));
+    PERFORM
+        set_config('schemadesk.changed', CASE
+            WHEN told LIKE '*%' OR length(told) > {MAX_ANNOUNCED} THEN '*' ELSE told END, true),
+        pg_notify('schemadesk_changed', '+' || coalesce(subjects, ''));
     RETURN NULL;
 END $$
 """  # noqa: S608 - of constants
+
+
+#: ends a transaction that was told otherwise, so that it is tried again
+EXPECT_FUNCTION = """
+CREATE OR REPLACE FUNCTION expect_told(expected text) RETURNS void LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    IF coalesce(current_setting('schemadesk.changed', true), '') <> expected THEN
+        RAISE EXCEPTION 'the transaction changed something else' USING ERRCODE = 'serialization_failure';
+    END IF;
+END $$
+"""
 
 
 def tell(table: str, columns: Sequence[str] = (), events: str = "INSERT OR DELETE OR TRUNCATE") -> RunSQL:

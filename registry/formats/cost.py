@@ -24,7 +24,7 @@ DEEPEST: Final = 2_000
 # A string (with the colon if it is a key), a comment, or a bracket. An unterminated string or comment runs to the end,
 # so that no place is read twice.
 _JSON_TOKEN: Final = re.compile(
-    r'"(?:[^"\\]|\\.)*+(?:"(?:\s*+:)?+|\\?\Z)|/\*.*?(?:\*/|\Z)|//[^\n]*+|[\[\]{},]', re.DOTALL
+    r'"(?:[^"\\]++|\\.)*+(?:"(?:\s*+:)?+|\\?\Z)|/\*.*?(?:\*/|\Z)|//[^\n]*+|[\[\]{},]', re.DOTALL
 )
 _ASCII_ESCAPE: Final = re.compile(r"\\u00([2-7][0-9a-fA-F])")
 _COUNTED_REPEAT: Final = re.compile(r"\{\s*+(\d{1,9})\s*+(?:,\s*+(\d{0,9}))?+")

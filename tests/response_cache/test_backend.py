@@ -15,7 +15,17 @@ from dashboard.database import base
 from dashboard.database.base import DatabaseWrapper
 from dashboard.database.circuit_breaker import Reach
 from dashboard.database.statements import written
-from dashboard.response_cache.epoch import EVERYTHING, GROUPS, REGISTRATIONS, Generation, generation_at, is_quiet, now
+from dashboard.response_cache.epoch import (
+    EVERYTHING,
+    GROUPS,
+    REGISTRATIONS,
+    SUBJECTS,
+    Generation,
+    generation_at,
+    group_of,
+    is_quiet,
+    now,
+)
 from dashboard.response_cache.listener import Listener
 from registry.subjects.models import Context
 from tests.waiting import until
@@ -139,6 +149,47 @@ def test_what_a_pipeline_changes_is_reported_in_its_round_trip(
     assert bool(asked) == (later == (ADD,))
     touched = {group for group, words in before.items() if generation.words(group) != words}
     assert touched == {EVERYTHING if asked else REGISTRATIONS}
+
+
+TELL = "SELECT set_config('schemadesk.changed', %s, true)"
+
+
+def test_a_registration_is_announced_and_committed_in_its_round_trip(
+    wrapper: DatabaseWrapper, generation: Generation
+) -> None:
+    group = group_of("orders")
+    before = {number: generation.words(number) for number in range(GROUPS)}
+    wrapper.set_autocommit(False)
+    with wrapper.cursor() as cursor, wrapper.committing("orders"):
+        cursor.execute(ADD)
+        cursor.execute(TELL, [f"+ {group - SUBJECTS}"])
+        assert not is_quiet(generation.snapshot()), "it is under way before PostgreSQL was told"
+    assert is_quiet(generation.snapshot())
+    assert {number for number, words in before.items() if generation.words(number) != words} == {REGISTRATIONS, group}
+    watcher = Seen(generation)
+    wrapper.rollback()
+    run(wrapper, "SELECT 1")
+    wrapper.commit()
+    assert not watcher.has_changed
+    with wrapper.cursor() as cursor:
+        cursor.execute(TAKE)
+        assert cursor.rowcount == 1
+
+
+@pytest.mark.parametrize("told", ["", "*", "+", "+ 0 1", "+ 117"])
+def test_a_transaction_that_does_more_than_a_registration_is_not_committed_as_one(
+    wrapper: DatabaseWrapper, generation: Generation, told: str
+) -> None:
+    wrapper.set_autocommit(False)
+    with pytest.raises(OperationalError) as caught, wrapper.cursor() as cursor, wrapper.committing("orders"):
+        cursor.execute(ADD)
+        cursor.execute(TELL, [told])
+    assert isinstance(caught.value.__cause__, psycopg.errors.SerializationFailure)
+    assert is_quiet(generation.snapshot())
+    wrapper.rollback()
+    with wrapper.cursor() as cursor:
+        cursor.execute(TAKE)
+        assert cursor.rowcount == 0
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from itertools import product
+from threading import Thread, current_thread, main_thread
 from typing import Any
 from unittest import mock
 
@@ -12,7 +14,9 @@ import pytest
 from django.db import DataError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
+from registry.access.models import User
 from registry.access.roles import Actor
+from registry.audit.models import AuditEvent
 from registry.errors import (
     IncompatibleSchema,
     InvalidReference,
@@ -24,6 +28,7 @@ from registry.errors import (
     VersionNotFound,
 )
 from registry.formats.base import Reference
+from registry.notifications.models import Webhook
 from registry.subjects.engine import schema_engine
 from registry.subjects.models import Config, Context, Mode, Registry, Schema, SchemaReference, SchemaVersion, Subject
 from registry.subjects.policy.effective_policy import (
@@ -31,8 +36,8 @@ from registry.subjects.policy.effective_policy import (
     effective_mode,
     scope_settings_for_many,
 )
-from registry.subjects.registration import registration
-from registry.subjects.registration.locks import pipelined
+from registry.subjects.registration import registration, registration_state
+from registry.subjects.registration.locks import committing, pipelined
 from registry.subjects.registration.submission import (
     RegistrationFacts,
     Submission,
@@ -586,3 +591,63 @@ def test_statements_that_go_to_the_server_together_fail_as_the_first_that_does(d
         with pipelined():
             cursor.execute("SELECT 1")
         assert cursor.fetchone() == (1,)
+
+
+@pytest.fixture
+def commits(transactional_db: None, registries: None, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The subjects whose versions were committed in the round trip that stored them."""
+    subjects: list[str] = []
+
+    def noted(subject: str) -> AbstractContextManager[None]:
+        subjects.append(subject)
+        return committing(subject)
+
+    monkeypatch.setattr(registration_state, "committing", noted)
+    return subjects
+
+
+def test_a_new_schema_is_committed_with_its_version(commits: list[str], register: Register, system: Actor) -> None:
+    """Not a new subject, a known schema, or one for whose event somebody may wait."""
+    register("orders", ORDER)
+    register("others", {**ORDER, "name": "Other"})
+    assert commits == []
+    done = register("orders", WITH_NOTE)
+    assert (done.version, done.created, commits) == (2, True, ["orders"])
+    written = AuditEvent.objects.filter(table="subjects_schemaversion", operation="INSERT").latest("id")
+    assert (written.actor, written.row_id) == (system.name, str(done.version_id))
+    register("others", {**ORDER, "name": "Other", "doc": "refers"}, Reference("Order", "orders", 2))
+    assert commits == ["orders", "others"]
+    set_config(registry="dev", subject=name("others"), by=system, level="NONE")
+    assert register("others", WITH_NOTE).schema_id == done.schema_id
+    owner = User.objects.create(username="watcher")
+    Webhook.objects.create(
+        owner=owner, name="a", url="https://example.org/", host="example.org", subject_pattern="none"
+    )
+    register("orders", {**WITH_NOTE, "doc": "awaited"})
+    assert commits == ["orders", "others"]
+    assert Context.objects.get(name=".", registry__name="dev").next_schema_id == 6
+
+
+def test_a_schema_that_another_stores_meanwhile_keeps_its_id(
+    commits: list[str], register: Register, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    register("orders", ORDER)
+    register("others", {**ORDER, "name": "Other"})
+    check = registration.refuse_by_rules
+
+    def elsewhere() -> None:
+        register("elsewhere", WITH_NOTE)
+        connection.close()
+
+    def checked(*args: Any) -> None:
+        check(*args)
+        if commits == [] and current_thread() is main_thread():
+            thread = Thread(target=elsewhere)
+            thread.start()
+            thread.join()
+
+    monkeypatch.setattr(registration, "refuse_by_rules", checked)
+    done = register("orders", WITH_NOTE)
+    assert commits == ["orders"], "the second time it is known"
+    assert done.schema_id == get_version(Registry.objects.get(name="dev"), name("elsewhere"), 1).schema.schema_id == 3
+    assert Context.objects.get(name=".", registry__name="dev").next_schema_id == 4

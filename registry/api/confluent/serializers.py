@@ -270,12 +270,12 @@ def takes_more_than_the_id(request: Request) -> bool:
     cloud service requires a header. So the header decides. Without it, a client that sends neither `Accept` nor a newer
     parameter expects the oldest answer.
     """
-    value = request.headers.get("Confluent-Accept-Unknown-Properties", "").strip().lower()
+    value = request.META.get("HTTP_CONFLUENT_ACCEPT_UNKNOWN_PROPERTIES", "").strip().lower()
     if value not in ("", "true", "false"):
         raise InvalidInput(
             f"The header Confluent-Accept-Unknown-Properties is {value[:40]!r}; it must be true or false."
         )
-    return value == "true" if value else bool(request.headers.get("Accept")) or bool(request.query_params)
+    return value == "true" if value else bool(request.META.get("HTTP_ACCEPT")) or bool(request.query_params)
 
 
 def page(request: Request, rows: list[Any]) -> list[Any]:

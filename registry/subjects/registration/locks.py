@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import wraps
 from typing import Any, Final, ParamSpec, TypeVar
 
@@ -48,6 +48,20 @@ def pipelined() -> Iterator[None]:
     """
     with connection.wrap_database_errors, connection.connection.pipeline():
         yield
+
+
+def committing(subject: str) -> AbstractContextManager[None]:
+    """Send the statements of this block with the commit in one round trip, if all that they do is a registration.
+
+    The transaction, which is the outermost, must have changed nothing but that subject's versions; otherwise it is
+    rolled back with SerializationFailure.
+    """
+    return connection.committing(subject)  # type: ignore[attr-defined, no-any-return]  # of dashboard/database/base.py
+
+
+def is_outermost() -> bool:
+    """Return whether the end of this transaction commits it."""
+    return len(connection.atomic_blocks) == 1
 
 
 def lock_policy(registry: Registry, *, exclusive: bool = False) -> None:
@@ -196,10 +210,13 @@ def no_schema_id(context: Context) -> OperationNotPermitted:
     )
 
 
-def lock_ids(context: Context) -> None:
-    """Lock the context's counter until the transaction ends, so that no id is assigned meanwhile. Call it last."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT 1 FROM subjects_context WHERE id = %s FOR UPDATE", [context.pk])
+def lock_ids(context: Context, cursor: CursorWrapper | None = None) -> None:
+    """Lock the context's counter until the transaction ends, so that no id is assigned meanwhile. Call it last.
+
+    Another statement may follow over the same cursor in a pipeline.
+    """
+    with nullcontext(cursor) if cursor else connection.cursor() as own:
+        own.execute("SELECT 1 FROM subjects_context WHERE id = %s FOR UPDATE", [context.pk])
 
 
 _RAISE: Final = """

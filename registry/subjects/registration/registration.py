@@ -370,7 +370,7 @@ def _register(
         there = equal_version(state.versions(), whole, canonical)
         if there is not None:
             return _registered(there, created=False)
-    is_known = was_looked_at and state.situation.is_known
+    is_known = state.situation.is_known if was_looked_at else None
     return _add(state, whole, canonical, following, request, by, is_known=is_known)
 
 
@@ -400,15 +400,15 @@ def _add(
     request: RegistrationRequest,
     by: Actor,
     *,
-    is_known: bool,
+    is_known: bool | None,
 ) -> RegisteredVersion:
     """Add a new version with that number, if the rules permit it."""
     refuse_by_rules(state, submission, request)
     if request.version > 0 and request.version != number:
         raise InvalidSchema("Version is not one more than previous version")
-    row, is_heard = store_version(state.context, state.row, submission, canonical, number, by, is_known=is_known)
+    row = store_version(state, submission, canonical, number, by, is_known=is_known)
     keep_parsed(row.schema, submission.schema)
-    if is_heard:
+    if state.situation.has_subscribers:
         schema_id = row.schema.schema_id
         announce_version(state.registry, state.subject, version=number, schema_id=schema_id, by=by, force=request.force)
     return replace(_registered(row, created=True), info=info_of_new(row, submission.references))

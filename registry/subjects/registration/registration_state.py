@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 from django.db import connection
@@ -14,17 +15,16 @@ from django.utils import timezone
 from registry.access.roles import Actor
 from registry.errors import OperationNotPermitted
 from registry.formats.base import Reference, ResolvedReference
-from registry.notifications.events import ANY
-from registry.notifications.services import HAS_SUBSCRIBERS
-from registry.subjects.events import REGISTERED
 from registry.subjects.lifecycle.deletion import refuse_referenced
 from registry.subjects.models import Context, Registry, Schema, SchemaReference, SchemaVersion, Subject, VersionStanding
 from registry.subjects.policy import change_guard
 from registry.subjects.policy.effective_policy import EffectiveConfig, OwnConfig
 from registry.subjects.registration.locks import (
     MAX_SCHEMA_ID,
+    committing,
     held_subject,
     hold_subject,
+    is_outermost,
     lock_context,
     lock_ids,
     lock_subject,
@@ -103,6 +103,12 @@ class RegistrationState:
         """The effective mode."""
         return self.situation.mode
 
+    @property
+    def ends_with_version(self) -> bool:
+        """Whether the transaction has nothing to do but to add the version of a new schema under an existing subject."""
+        is_alone = self.passes is None and not self.situation.is_guarded and not self.situation.has_subscribers
+        return is_alone and self.context.next_schema_id < MAX_SCHEMA_ID and is_outermost()
+
     def versions(self, *, latest: bool = False) -> QuerySet[SchemaVersion]:
         """Return the live versions, newest first, or only the newest."""
         rows = versions_of(self.registry, self.subject)
@@ -151,7 +157,7 @@ def ask(registry: Registry, subject: SubjectName, request: RegistrationRequest, 
     return request.release or (applies and change_guard.ask("version.register", registry, subject.qualified, by))
 
 
-#: the context's schema with an identity, or a new one with the next id; and a version of it, and who is to be notified of it
+#: a version of the context's schema with an identity, or of a new one with the next id
 _ADD: Final = f"""
 WITH known AS MATERIALIZED (
     SELECT id, schema_id FROM subjects_schema
@@ -167,14 +173,14 @@ WITH known AS MATERIALIZED (
         %(guid)s::uuid, %(metadata)s::jsonb, %(rule_set)s::jsonb, false, %(now)s::timestamptz
     FROM taken RETURNING id, schema_id
 ), {{referring}}used AS (
-    SELECT id, schema_id, false AS is_known FROM made UNION ALL SELECT id, schema_id, true FROM known
+    SELECT id, schema_id, false AS is_known FROM made{{or_known}}
 ), added AS (
     INSERT INTO subjects_schemaversion (subject_id, version, schema_id, submitted, created_at, created_by, door,
         imported)
     SELECT %(subject)s::bigint, %(version)s::integer, id, %(submitted)s, %(now)s::timestamptz, %(by)s, %(door)s, false
     FROM used RETURNING id
 )
-SELECT added.id, used.id, used.schema_id, used.is_known, {HAS_SUBSCRIBERS} FROM added CROSS JOIN used
+SELECT added.id, used.id, used.schema_id, used.is_known FROM added CROSS JOIN used
 """  # noqa: S608
 _REFERRING: Final = """referring AS (
     INSERT INTO subjects_schemareference (schema_id, position, name, subject_name, target_id)
@@ -182,29 +188,30 @@ _REFERRING: Final = """referring AS (
         %(names)s::text[], %(subject_names)s::text[], %(targets)s::bigint[]
     ) WITH ORDINALITY AS r(name, subject_name, target, position)
 ), """
-#: without references, their table's triggers aren't called
-_ADD_ALONE, _ADD_REFERRING = _ADD.replace("{referring}", ""), _ADD.replace("{referring}", _REFERRING)
+_OR_KNOWN: Final = " UNION ALL SELECT id, schema_id, true FROM known"
+
+
+@cache
+def _add(*, refers: bool, is_new: bool) -> str:
+    """Return the statement; without references, their table's triggers aren't called. A new schema must be unknown."""
+    return _ADD.format(referring=_REFERRING if refers else "", or_known="" if is_new else _OR_KNOWN)
 
 
 def store_version(
-    context: Context,
-    subject: Subject,
-    submission: Submission,
-    canonical: str,
-    number: int,
-    by: Actor,
-    *,
-    is_known: bool = False,
-) -> tuple[SchemaVersion, bool]:
+    state: RegistrationState, submission: Submission, canonical: str, number: int, by: Actor, *, is_known: bool | None
+) -> SchemaVersion:
     """Store a new version of the context's schema with that identity, which gets the next id if it is new.
 
-    Also returns whether anybody subscribes to registrations.
+    `is_known` says whether the context had the schema when the subject was locked; None if that isn't known.
 
     Two writers are serialized by the counter's lock. If the context is known to have the schema, the lock isn't needed:
     schemas are deleted under the exclusive policy lock, or when an import replaces their last version; then the commit
-    fails and is tried again. Earlier soft-deleted versions with the schema are
-    deleted as in `add_version`.
+    fails and is tried again. Earlier soft-deleted versions with the schema are deleted as in `add_version`.
+
+    A new schema is committed in the same round trip if nothing else is to be done: then the lock lasts no longer than
+    the commit. If another writer stored it meanwhile, that fails, and is tried again with what is known by then.
     """
+    context, subject = state.context, state.row
     schema = schema_of(submission, canonical, context)
     now = timezone.now()
     values = {
@@ -222,20 +229,21 @@ def store_version(
         "by": by.name,
         "door": by.channel,
         "now": now,
-        "events": [ANY, REGISTERED],
     }
+    is_last = is_known is False and state.ends_with_version
+    statement = _add(refers=bool(submission.references), is_new=is_last)
     with connection.cursor() as cursor:
-        with pipelined():
+        with committing(subject.name) if is_last else pipelined():
             if not is_known:
-                lock_ids(context)
-            cursor.execute(_ADD_REFERRING if submission.references else _ADD_ALONE, values)
+                lock_ids(context, cursor)
+            cursor.execute(statement, values)
         stored = cursor.fetchone()
     if stored is None:
         raise no_schema_id(context)
-    version_id, schema.pk, schema.schema_id, was_known, has_subscribers = stored
+    version_id, schema.pk, schema.schema_id, was_known = stored
     if was_known:
         _remove_deleted(subject, schema, number)
-    row = SchemaVersion(
+    return SchemaVersion(
         pk=version_id,
         subject=subject,
         version=number,
@@ -245,7 +253,6 @@ def store_version(
         created_by=by.name,
         channel=by.channel,
     )
-    return row, has_subscribers
 
 
 def _json(value: Any) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 from django.db import connection
 from django.db.backends.utils import CursorWrapper
@@ -15,7 +15,10 @@ from registry.errors import InvalidSchema
 from registry.formats import DEFAULT_FORMAT
 from registry.formats.base import ParsedSchema, Reference, ResolvedReference
 from registry.formats.tags import EntityTags
+from registry.notifications.events import ANY
+from registry.notifications.services import HAS_SUBSCRIBERS
 from registry.subjects.engine import schema_engine
+from registry.subjects.events import REGISTERED
 from registry.subjects.models import Registry, Schema, SchemaReference, SchemaVersion
 from registry.subjects.policy.change_guard import guard_applies
 from registry.subjects.policy.data_contracts import (
@@ -207,32 +210,36 @@ def settings_and_existing_version(
     return spoken_from(configs, modes), version_from(subject, columns) if columns[0] is not None else None
 
 
-_LIVE_SCHEMAS: Final = "ARRAY(SELECT v.schema_id FROM subjects_schemaversion v WHERE v.subject_id = (SELECT id FROM place) AND v.deleted_at IS NULL)"
-#: whether `equal_version` has a candidate among the live versions of `place`; for embedding after `alike`, with the
-#: parameters of `equality_parameters`. Each condition has its own index, so that no version's schema is read.
-MAY_EQUAL: Final = f"""(EXISTS (
+#: the schemas of the live versions of `place`, which precedes it
+_LIVE: Final = """live AS MATERIALIZED (
+    SELECT ARRAY(
+        SELECT schema_id FROM subjects_schemaversion WHERE subject_id = (SELECT id FROM place) AND deleted_at IS NULL
+    ) AS schemas
+)"""
+_EXACT: Final = """EXISTS (
     SELECT FROM alike d JOIN subjects_schemaversion v ON v.schema_id = d.id
     WHERE v.subject_id + 0 = (SELECT id FROM place) AND v.deleted_at IS NULL
-) OR CASE WHEN %(number)s::integer IS NULL THEN EXISTS (
-    SELECT FROM subjects_schema d WHERE d.id = ANY({_LIVE_SCHEMAS}) AND d.metadata -> 'properties' ? '{VERSION_PROPERTY}'
-) ELSE EXISTS (
+)"""
+_WITH_NUMBER: Final = """EXISTS (
     SELECT FROM subjects_schemaversion v
     WHERE v.subject_id = (SELECT id FROM place) AND v.version = %(number)s::integer AND v.deleted_at IS NULL
-) END OR (NOT %(refers)s::boolean AND EXISTS (
-    SELECT FROM subjects_schemareference r WHERE r.schema_id = ANY({_LIVE_SCHEMAS})
-)))"""  # noqa: S608
+)"""
+_NUMBERED: Final = f"""EXISTS (
+    SELECT FROM subjects_schema d
+    WHERE d.id = ANY((SELECT schemas FROM live)::bigint[]) AND d.metadata -> 'properties' ? '{VERSION_PROPERTY}'
+)"""  # noqa: S608
+_REFERRING: Final = """EXISTS (
+    SELECT FROM subjects_schemareference r WHERE r.schema_id = ANY((SELECT schemas FROM live)::bigint[])
+)"""
 
 
-def equality_parameters(submission: Submission | None, canonical: str) -> dict[str, Any]:
-    """Return the parameters of `MAY_EQUAL`; for None those that match no version."""
-    if submission is None:
-        return {"identities": [], "number": 0, "refers": True}
-    number = version_in(submission.metadata)
-    return {
-        "identities": submission.identities(canonical),
-        "number": None if number is None else _number(number),
-        "refers": bool(submission.resolved),
-    }
+def _may_equal(*, has_number: bool, refers: bool) -> str:
+    """Return whether `equal_version` has a candidate among the live versions of `place`, with those parameters.
+
+    For embedding after `alike` and `live`. Each condition has its own index, so that no version's schema is read.
+    """
+    conditions = [_EXACT, _WITH_NUMBER if has_number else _NUMBERED, *([] if refers else [_REFERRING])]
+    return " OR ".join(conditions)
 
 
 def equal_version(rows: QuerySet[SchemaVersion], submission: Submission, canonical: str) -> SchemaVersion | None:
@@ -357,7 +364,7 @@ class RegistrationFacts:
     `highest` is the highest version number, including soft-deleted ones, 0 without any; `latest` the newest live
     version with its schema, and `latest_refers` whether that schema has references. `may_equal` is False if
     `equal_version` would find nothing; `is_known` says whether the context has exactly this schema, `is_guarded`
-    whether a change guard applies.
+    whether a change guard applies, `has_subscribers` whether anybody may subscribe to registrations.
     """
 
     config: EffectiveConfig
@@ -369,16 +376,18 @@ class RegistrationFacts:
     may_equal: bool
     is_known: bool
     is_guarded: bool
+    has_subscribers: bool
 
 
-#: `{guard_applies}` is that of the change guards
-_SITUATION: Final = f"""{NAMED}, {SAME_IDENTITY}, {_PLACE}
+#: `{may_equal}` is that of the submission, `{guard_applies}` that of the change guards
+_SITUATION: Final = f"""{NAMED}, {SAME_IDENTITY}, {_PLACE}, {_LIVE}
 SELECT {SPOKEN},
     (SELECT max(version) FROM subjects_schemaversion WHERE subject_id = (SELECT id FROM place)),
     EXISTS (SELECT FROM subjects_schemareference r WHERE r.schema_id = p.schema_id),
-    {MAY_EQUAL},
+    {{may_equal}},
     EXISTS (SELECT FROM alike),
     {{guard_applies}},
+    {HAS_SUBSCRIBERS},
     {columns_of(SchemaVersion, "p")}, {columns_of(Schema, "s")}
 FROM (VALUES (1)) AS one
 LEFT JOIN LATERAL (
@@ -390,20 +399,30 @@ LEFT JOIN subjects_schema s ON s.id = p.schema_id
 
 
 @cache
-def _situation() -> str:
-    return _SITUATION.replace("{guard_applies}", guard_applies())
+def _situation(*, has_number: bool, refers: bool) -> str:
+    may_equal = _may_equal(has_number=has_number, refers=refers)
+    return _SITUATION.format(may_equal=may_equal, guard_applies=guard_applies())
 
 
 def read_situation(
     cursor: CursorWrapper, registry: Registry, subject: SubjectName, submission: Submission | None, canonical: str
 ) -> None:
     """Read the situation of a subject for `situation_of`; `canonical` is the text that would be stored."""
-    cursor.execute(_situation(), {**scope_of(registry, subject), **equality_parameters(submission, canonical)})
+    number = version_in(submission.metadata) if submission else None
+    values = {
+        **scope_of(registry, subject),
+        "identities": submission.identities(canonical) if submission else [],
+        "events": [ANY, REGISTERED],
+        **({} if number is None else {"number": _number(number)}),
+    }
+    refers = submission is None or bool(submission.resolved)
+    cursor.execute(_situation(has_number=number is not None, refers=refers), values)
 
 
 def situation_of(registry: Registry, cursor: CursorWrapper) -> RegistrationFacts:
     """Return what `read_situation` has read; without the subject, no versions."""
-    configs, modes, highest, latest_refers, may_equal, is_known, is_guarded, *columns = cursor.fetchone()
+    configs, modes, highest, latest_refers, *answers = cursor.fetchone()
+    may_equal, is_known, is_guarded, has_subscribers, *columns = answers
     spoken = spoken_from(configs, modes)
     return RegistrationFacts(
         config=spoken.config(),
@@ -415,6 +434,7 @@ def situation_of(registry: Registry, cursor: CursorWrapper) -> RegistrationFacts
         may_equal=may_equal,
         is_known=is_known,
         is_guarded=is_guarded,
+        has_subscribers=has_subscribers,
     )
 
 
