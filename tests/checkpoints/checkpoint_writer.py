@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -47,20 +48,26 @@ def v3(*families: bytes) -> bytes:
 
 
 def write_state(folder: Path) -> Path:
-    """Put the changes of every committed batch into each store of a checkpoint that has no file of state, as if Spark
-    had one partition; they hold no rows.
+    """Put the changes of every committed batch into each store of a checkpoint that has no file of state, in as many
+    partitions as its metadata has; they hold no rows.
     """
     last = max((int(path.name) for path in (folder / "commits").glob("[0-9]*")), default=None)
     for operator in (folder / "state").glob("[0-9]*") if last is not None else ():
-        partitions = sorted(path for path in operator.glob("[0-9]*") if path.is_dir()) or [operator / "0"]
-        for partition in partitions:
-            named = [path for path in partition.glob("[a-z]*") if path.is_dir()]
-            for store in named or [partition]:
-                store.mkdir(parents=True, exist_ok=True)
-                if not any(path.suffix in (".snapshot", ".zip", ".delta", ".changelog") for path in store.iterdir()):
-                    for version in range(1, last + 2):
-                        (store / f"{version}.delta").write_bytes(b"none")
+        numbers = {path.name for path in operator.glob("[0-9]*") if path.is_dir()} | set(
+            map(str, _partitions(operator))
+        )
+        stores = sorted({path.name for path in operator.glob("[0-9]*/[a-z]*") if path.is_dir()}) or [""]
+        for store in (operator / number / name for number in numbers for name in stores):
+            store.mkdir(parents=True, exist_ok=True)
+            if not any(path.suffix in (".snapshot", ".zip", ".delta", ".changelog") for path in store.iterdir()):
+                for version in range(1, last + 2):
+                    (store / f"{version}.delta").write_bytes(b"none")
     return folder
+
+
+def _partitions(operator: Path) -> range:
+    texts = [path.read_text("utf-8", "replace") for path in (operator / "_metadata").rglob("*") if path.is_file()]
+    return range(max([1, *(int(number) for text in texts for number in re.findall(r'"numPartitions":(\d+)', text))]))
 
 
 def write_checkpoint(folder: Path, files: Iterable[tuple[int, bytes]], variables: Iterable[str] = ("totals",)) -> Path:
