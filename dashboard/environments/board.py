@@ -131,7 +131,7 @@ class EnvironmentBoard:
     alone: bool = False
 
 
-PAGE_ROWS: Final = 50
+PAGE_ROWS: Final = 25
 SHOWS: Final = {
     boards.BEHIND: _("Behind"),
     boards.BLOCKED: _("Blocked"),

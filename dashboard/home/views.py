@@ -44,7 +44,7 @@ from dashboard.home.panels import (
     readable,
     waiting_rows,
 )
-from dashboard.promotions.request_list import request_row
+from dashboard.promotions.request_list import request_row, together_url
 from dashboard.tasks import DEMO_LOCK, run_demo
 from registry.access.permission_filters import extent_of, require_extent
 from registry.access.roles import Actor, may, refusal
@@ -221,7 +221,7 @@ def home_page(request: HttpRequest) -> HomePage:
         frame=frame,
         signed_in=actor.user_id is not None,
         waiting=waiting_rows(waiting, order, timezone.now()),
-        together_url=f"{reverse('ui:promotions')}?{urlencode({'who': 'waiting'})}" if len(waiting) > 1 else "",
+        together_url=together_url(waiting),
         affected=affected_rows(affected, order),
         notices=rows,
         newest_notice=max((row.id for row in rows), default=0),

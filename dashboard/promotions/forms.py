@@ -22,7 +22,8 @@ from dashboard.promotions.request_list import at_utc
 from registry.errors import Conflict, InvalidInput, NotAllowed, NotFound, SchemadeskError, Unavailable
 from registry.promotions import selectors, services
 from registry.promotions.models.requests import MAX_LABELS, clean_labels, written_labels
-from registry.promotions.requests.discussions import MAX_NOTE
+from registry.promotions.requests.acknowledgements import MAX_NOTE
+from registry.promotions.requests.infos import ItemInfo
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
 MAX_LINES: Final = 500
@@ -134,6 +135,8 @@ class ApproveForm(ReviewForm):
     """A form that approves the plan shown on the page."""
 
     service = staticmethod(services.approve)
+
+    resolve = forms.BooleanField(widget=forms.HiddenInput, required=False)
 
     def message(self, **route: Any) -> str:
         """Say the new state, or that more approvals are needed."""
@@ -304,15 +307,28 @@ class TakeBackForm(RequestForm):
 
 
 class ThreadForm(RequestForm):
-    """A form that starts a discussion about a field, a subject or the whole request."""
+    """A form that starts a discussion about a field, a subject or the whole request.
+
+    `suggestion` is the proposed text, which may be changed; `proposed` is the request's item with it, None without one.
+    """
 
     service = staticmethod(services.open_thread)
     label = _("Start discussion")
     success = _("Discussion started.")
+    proposed: ItemInfo | None = None
 
     subject = _hidden()
     path = _hidden()
     text = LongTextField(label=_("Comment on this request"))
+    suggestion = LongTextField(label=_("Suggested text"), code=True, rows=16, required=False, strip=False)
+
+    def offer(self, proposed: ItemInfo | None) -> None:
+        """Begin the suggestion with the proposed text."""
+        self.proposed = proposed
+        if proposed is None:
+            del self.fields["suggestion"]
+        else:
+            self.initial["suggestion"] = proposed.text
 
     def place(self, **route: Any) -> str:
         """Return the discussions, with the subject's changes selected."""
@@ -345,6 +361,13 @@ class ResolveForm(OfThreadForm):
 
     service = staticmethod(services.resolve)
     success = _("Discussion resolved.")
+
+
+class TakeForm(OfThreadForm):
+    """A form that takes the suggestion of a discussion."""
+
+    service = staticmethod(services.take_suggestion)
+    success = _("Suggestion taken. The checks were run for the new text.")
 
 
 class ReopenForm(OfThreadForm):

@@ -9,7 +9,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +20,7 @@ from django.template.loader import render_to_string
 from django.utils.translation import gettext
 
 from dashboard.components.badges import Acknowledged, RequestState
+from dashboard.components.diff import text_diff
 from dashboard.components.forms import ServiceForm
 from dashboard.components.links import form_text
 from dashboard.components.translation import for_everybody
@@ -268,11 +269,16 @@ def thread_row(
     thread: ThreadInfo, info: RequestInfo, actor: Actor, place_url: str, sent: ServiceForm | None = None
 ) -> ThreadRow:
     """Return a discussion with the reader's actions; `sent` is a refused reply to it."""
-    if not info.is_open or actor.past:
-        return ThreadRow(info=thread, place_url=place_url)
-    return ThreadRow(
+    row = ThreadRow(
         info=thread,
         place_url=place_url,
+        change=text_diff(thread.suggested_on, thread.suggestion) if thread.suggestion else None,
+    )
+    if not info.is_open or actor.past:
+        return row
+    return replace(
+        row,
+        can_take=bool(thread.suggestion) and not thread.is_taken and actor.user_id == info.requested_by_id,
         reply=sent if isinstance(sent, ReplyForm) else ReplyForm(key=thread.id),
         switch_refused=_no_part(thread, info, actor),
     )
@@ -305,4 +311,5 @@ def thread_form(
         form.fields["text"].label = gettext("Comment on this field")
     elif form["subject"].value():
         form.fields["text"].label = gettext("Comment on this schema")
+    form.offer(info.items[0] if info.kind == PromotionRequest.PROPOSE and info.items else None)
     return form, "" if actor.user_id else gettext("Sign in to take part in the discussion.")

@@ -29,7 +29,7 @@ from registry.promotions.plan.types import (
     REGISTER,
     REPEAT,
     SAME_ID,
-    WEIGHTLESS,
+    USUAL,
     PlanStep,
     step_from,
 )
@@ -179,8 +179,8 @@ _THERE_ALREADY: Final = _("%(subject)s is already in %(target)s as version %(tar
 
 
 def worst(checks: Iterable[Mapping[str, Any]]) -> Verdict:
-    """Return the worst verdict of the checks; skipped checks and advice don't count."""
-    verdicts = {VERDICTS[check["verdict"]] for check in checks if check.get("code") not in WEIGHTLESS}
+    """Return the worst verdict of the checks; skipped checks, advice and differing ids don't count."""
+    verdicts = {VERDICTS[check["verdict"]] for check in checks if check.get("code") not in USUAL}
     return next((verdict for verdict in (Verdict.BREAKS, Verdict.CARE) if verdict in verdicts), Verdict.OK)
 
 

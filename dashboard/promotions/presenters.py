@@ -10,6 +10,7 @@ from typing import Any, Final
 from dashboard.compare.comparison import TextSwitch, VersionComparison
 from dashboard.compatibility.presenters import DataEvidence
 from dashboard.components.badges import Acknowledged, FindingState, RequestState, Severity, Verdict
+from dashboard.components.diff import TextDiff
 from dashboard.components.widgets import Action, Choice, Environment, Fact, Frame, Link, Problem
 from dashboard.promotions.forms import AcknowledgeForm, LabelsForm, ReplyForm, ReviewForm, ScheduleForm, ThreadForm
 from dashboard.promotions.plan import IdPlan, StepRow
@@ -80,12 +81,14 @@ class ConsumerRow:
 class ThreadRow:
     """A discussion; `place_url` links to the change of its field, "" if the present plan has none.
 
-    `reply` is None for a closed request and in the past. `switch_refused` says why the reader may not resolve or reopen
-    it.
+    `change` is the suggested one, which a reader who `can_take` it takes. `reply` is None for a closed request and in the
+    past. `switch_refused` says why the reader may not resolve or reopen it.
     """
 
     info: ThreadInfo
     place_url: str = ""
+    change: TextDiff | None = None
+    can_take: bool = False
     reply: ReplyForm | None = None
     switch_refused: str = ""
 

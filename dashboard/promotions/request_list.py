@@ -162,6 +162,13 @@ def _together(rows: Sequence[RequestRow], actor: Actor) -> Action | None:
     )
 
 
+def together_url(waiting: Sequence[RequestInfo]) -> str:
+    """Return the bulk approval of the waiting requests that allow it; "" for fewer than two."""
+    safe = [info.id for info in waiting if not why_alone(info.plan)]
+    url = f"{reverse('ui:promotions_approve')}?{urlencode({'request': safe}, doseq=True)}"
+    return url if len(safe) > 1 else ""
+
+
 def ask_action(actor: Actor) -> Action:
     """Return the button that opens the form of a new request."""
     return Action(

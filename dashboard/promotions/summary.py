@@ -17,7 +17,7 @@ from dashboard.promotions.request_list import at_utc
 from registry.access.roles import Actor
 from registry.promotions.checks.consumers import CLIENTS
 from registry.promotions.models import PromotionRequest
-from registry.promotions.plan.types import ADOPT, CONFIG, WARN, WEIGHTLESS
+from registry.promotions.plan.types import ADOPT, CONFIG, USUAL, WARN
 from registry.promotions.selectors import EnvironmentInfo, LinkedRequest, RequestInfo, linked_requests
 
 _TITLES: Final = {
@@ -123,7 +123,7 @@ def sentence_of(info: RequestInfo) -> str:
     parts += [gettext("a release would be recorded")] if any(step.kind == ADOPT for step in steps) else []
     sentence = joined(parts) or gettext("Nothing would be written to %(target)s") % {"target": info.target}
     sentence = f"{sentence[:1].upper()}{sentence[1:]}"
-    warnings = [check for check in info.checks if check["verdict"] == WARN and check.get("code") not in WEIGHTLESS]
+    warnings = [check for check in info.checks if check["verdict"] == WARN and check.get("code") not in USUAL]
     if not info.is_breaking and not warnings:
         return gettext("%(said)s without breaking changes.") % {"said": sentence}
     return " ".join([f"{sentence}.", *_warned(warnings)])

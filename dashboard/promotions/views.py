@@ -163,6 +163,7 @@ _FORMS: Final[tuple[tuple[str, str, type[forms.RequestForm]], ...]] = (
     ("threads/<int:thread_id>/answer", "thread_answer", forms.ReplyForm),
     ("threads/<int:thread_id>/resolve", "thread_resolve", forms.ResolveForm),
     ("threads/<int:thread_id>/reopen", "thread_reopen", forms.ReopenForm),
+    ("threads/<int:thread_id>/take", "thread_take", forms.TakeForm),
 )
 urlpatterns = [
     path("promotions", request_list, name="promotions"),

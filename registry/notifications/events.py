@@ -47,6 +47,16 @@ _ROWS = (
     EventType(
         "promotion.commented", "Promotion commented", "The promotion of {subject} to {registry} has a new comment."
     ),
+    EventType(
+        "promotion.suggested",
+        "Change suggested",
+        "A change was suggested in the promotion of {subject} to {registry}.",
+    ),
+    EventType(
+        "promotion.suggestion_taken",
+        "Suggestion taken",
+        "A suggestion was taken in the promotion of {subject} to {registry}.",
+    ),
     EventType("promotion.affects", "Clients affected", "A promotion of {subject} to {registry} affects its clients."),
     EventType(
         "promotion.acknowledged",

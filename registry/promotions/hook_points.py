@@ -1,8 +1,7 @@
-"""What other apps add to promotions through `registry.hooks`: checks and facts of a plan, open breaks, origin findings.
+"""What other apps add to promotions through `registry.hooks`: checks and facts of a plan, and origin findings.
 
-The source environment is checked for open break findings, which another app provides, and for newer versions. Findings
-belong to that app, which decides who may read them. A request stores only the number of the finding that it answers:
-the finding may be deleted later, and readers without the right learn nothing about it.
+Findings belong to another app, which decides who may read them. A request stores only the number of the finding that it
+answers: the finding may be deleted later, and readers without the right learn nothing about it.
 """
 
 from __future__ import annotations
@@ -14,16 +13,8 @@ from typing import Any, Final
 from registry import hooks
 from registry.access.roles import Actor
 from registry.errors import FindingNotFound
-from registry.promotions.plan.types import (
-    NEWER,
-    SOURCE_DRIFT,
-    WARN,
-    Check,
-    IncomingVersion,
-    Plan,
-    PlanStep,
-    PromotionSpec,
-)
+from registry.promotions.checks.source_checks import open_breaks
+from registry.promotions.plan.types import SOURCE_DRIFT, Check, Plan, PlanStep
 from registry.promotions.requests.infos import RequestInfo
 from registry.subjects.models import Registry
 from registry.subjects.versions.lookup import get_registry
@@ -64,15 +55,6 @@ class CheckProvider:
     facts: Facts | None = None
 
 
-def open_breaks(registry: Registry, subjects: Collection[str]) -> dict[str, list[int]]:
-    """Return the numbers of the open break findings by subject; subjects without any are left out."""
-    breaks: dict[str, list[int]] = {}
-    for ask in hooks.open_breaks:
-        for subject, numbers in ask(registry, subjects).items():
-            breaks.setdefault(subject, []).extend(numbers)
-    return breaks
-
-
 def checks_from_outside(target: Registry, plan: Plan, answers: int | None = None) -> tuple[Check, ...]:
     """Return the checks of all providers for a plan."""
     return tuple(check for provider in hooks.promotion_checks for check in provider.checks(target, plan.steps, answers))
@@ -89,53 +71,6 @@ def facts_of(targets: Collection[Registry], subjects: Collection[str] | None = N
         registry: {name: "; ".join(facts) for name, facts in by_subject.items()}
         for registry, by_subject in facts_by_registry.items()
     }
-
-
-_CURE: Final = "Resolve or acknowledge the open findings, or approve the request with a comment that explains why."
-
-
-def checks_of_source(spec: PromotionSpec, plan: Plan, items: Sequence[IncomingVersion]) -> list[Check]:
-    """Return checks per written subject: open break findings at the source, and a newer version there.
-
-    The findings are only counted, because a reader of the request may not be allowed to read the source. An approval
-    binds to the first check, so a break that opens later voids it. One query; no checks without a source.
-    """
-    if spec.source is None or spec.source.pk == spec.target.pk:
-        return []
-    registry = spec.source.registry
-    steps = {step.subject: step for step in plan.steps if step.writes and step.source_version}
-    if not steps:
-        return []
-    breaks = open_breaks(registry, list(steps))
-    newest = {item.subject: item.newest for item in items if item.requested}
-    checks = []
-    for subject, step in steps.items():
-        newer = newest.get(subject, 0)
-        is_newer = newer > step.source_version
-        if subject in breaks:
-            count = len(breaks[subject])
-            sentence = f"{count} open break finding{'s' if count > 1 else ''} for {subject} in {registry.name}."
-            if is_newer:
-                sentence += f" Version {newer} there is newer than version {step.source_version} in this request."
-            checks.append(
-                Check(
-                    SOURCE_DRIFT,
-                    f"drift of {subject} in the source",
-                    WARN,
-                    sentence,
-                    _CURE,
-                    subject=subject,
-                    binding=True,
-                )
-            )
-        if is_newer:
-            sentence = (
-                f"{registry.name} has version {newer} of {subject}. This request promotes version"
-                f" {step.source_version}."
-            )
-            cure = "Request the newest version if you meant that one."
-            checks.append(Check(NEWER, f"newest version of {subject}", WARN, sentence, cure, subject=subject))
-    return checks
 
 
 #: the largest possible primary key

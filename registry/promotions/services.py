@@ -22,14 +22,14 @@ from registry.promotions.environments.services import (
     open_break_glass,
     remove_review_rule,
 )
+from registry.promotions.requests.acknowledgements import acknowledge, withdraw_acknowledgement
 from registry.promotions.requests.discussions import (
-    acknowledge,
     open_thread,
     reopen,
     reply,
     resolve,
     set_labels,
-    withdraw_acknowledgement,
+    take_suggestion,
 )
 from registry.promotions.requests.drafts import delete_draft, save_draft
 from registry.promotions.requests.resubmit import (

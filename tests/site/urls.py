@@ -87,7 +87,7 @@ UI = [
     *(path(f"promotions/<int:request_id>/{name}", index, name=f"promotion_{name}") for name in REQUEST_FORMS),
     *(
         path(f"promotions/<int:request_id>/<int:thread_id>/{name}", index, name=f"promotion_thread_{name}")
-        for name in ("answer", "resolve", "reopen")
+        for name in ("answer", "resolve", "reopen", "take")
     ),
     path("map", index, name="map"),
     path("queries", index, name="queries"),

@@ -20,7 +20,7 @@ from registry.promotions.hook_points import OriginFinding, origin_of, readable_f
 from registry.promotions.models import PromotionRequest
 from registry.promotions.models.decisions import MAX_CLIENT
 from registry.promotions.models.requests import MAX_LABEL
-from registry.promotions.requests.discussions import MAX_NOTE
+from registry.promotions.requests.acknowledgements import MAX_NOTE
 from registry.promotions.requests.preconditions import Condition, reasons_of
 from registry.promotions.requests.resubmit import Resubmissions as AskedAgain
 from registry.promotions.requests.resubmit import resubmissions_of
@@ -210,6 +210,9 @@ class DecisionSerializer(serializers.Serializer[Any]):
         max_length=1280,
         help_text="For approve: the subject's name, required if the change breaks a closed environment.",
     )
+    resolve = serializers.BooleanField(
+        required=False, default=False, help_text="For approve: resolve open discussions."
+    )
     at = ZonedTimeField(
         required=False, default=None, allow_null=True, help_text="For schedule: the time, with its zone."
     )
@@ -249,6 +252,13 @@ class ThreadSerializer(serializers.Serializer[Any]):
     text = serializers.CharField(max_length=MAX_TEXT)
     subject = serializers.CharField(max_length=1280, required=False, default="", allow_blank=True)
     path = serializers.CharField(max_length=1024, required=False, default="", allow_blank=True)
+    suggestion = serializers.CharField(
+        required=False,
+        default="",
+        allow_blank=True,
+        trim_whitespace=False,
+        help_text="Of a proposal: its whole text with a change, which the requester can take.",
+    )
 
 
 class CommentSerializer(serializers.Serializer[Any]):

@@ -112,7 +112,9 @@ class PromotionOne(ProductView):
 #: a decision in an address → what it calls, with the body's values
 DECISIONS: Final[Mapping[str, Callable[[int, Actor, dict[str, Any]], object]]] = {
     "approve": lambda number, by, values: services.approve(
-        request_id=number, by=by, **{name: values[name] for name in ("comment", "plan_hash", "override", "typed")}
+        request_id=number,
+        by=by,
+        **{name: values[name] for name in ("comment", "plan_hash", "override", "typed", "resolve")},
     ),
     "request-changes": lambda number, by, values: services.request_changes(
         request_id=number, by=by, comment=values["comment"]
@@ -263,6 +265,15 @@ class ThreadResolution(ProductView):
     def post(self, request: Request, thread_id: str) -> Response:
         """Resolve a discussion. The person who started it, the requester and reviewers can."""
         services.resolve(thread_id=int(thread_id), by=self.actor)
+        return Response(status=204)
+
+
+class SuggestionTaking(ProductView):
+    """`/api/v1/threads/{id}/take`."""
+
+    def post(self, request: Request, thread_id: str) -> Response:
+        """Take the suggested change of a proposal. Its requester can; the checks run again, and approvals don't count."""
+        services.take_suggestion(thread_id=int(thread_id), by=self.actor)
         return Response(status=204)
 
 

@@ -163,6 +163,7 @@ urlpatterns = [
     re_path(r"^threads/(?P<thread_id>[0-9]{1,18})/comments$", promotions.ThreadComments.as_view()),
     re_path(r"^threads/(?P<thread_id>[0-9]{1,18})/resolve$", promotions.ThreadResolution.as_view()),
     re_path(r"^threads/(?P<thread_id>[0-9]{1,18})/reopen$", promotions.ThreadReopening.as_view()),
+    re_path(r"^threads/(?P<thread_id>[0-9]{1,18})/take$", promotions.SuggestionTaking.as_view()),
     path("drafts", board.Drafts.as_view()),
     re_path(r"^drafts/(?P<draft_id>[0-9]{1,18})$", board.DraftOne.as_view()),
 ]

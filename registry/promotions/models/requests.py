@@ -262,16 +262,27 @@ class Review(models.Model):
 
 
 class Thread(models.Model):
-    """A discussion of a request, anchored to a field of one of its subjects (both empty: to the whole request)."""
+    """A discussion of a request, anchored to a field of one of its subjects (both empty: to the whole request).
+
+    It may suggest a change of a proposed text, which the requester can take.
+    """
 
     request = models.ForeignKey(PromotionRequest, on_delete=models.CASCADE, related_name="threads")
     subject = models.CharField(max_length=1280, blank=True, help_text="the qualified name")
     path = models.TextField(blank=True, help_text="of the field, as the diff names it")
     resolved_by = models.ForeignKey(PERSON, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     resolved_at = models.DateTimeField(null=True, blank=True)
+    suggestion = models.TextField(blank=True, default="", help_text="the proposed text, changed")
+    suggested_on = models.TextField(blank=True, default="", help_text="the proposed text that the suggestion changes")
+    is_taken = models.BooleanField(default=False)
 
     class Meta:
         ordering = ["id"]
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(is_taken=False) | ~models.Q(suggestion=""), name="taken_has_a_suggestion"
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.request_id} {self.path}"

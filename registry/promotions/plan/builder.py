@@ -11,7 +11,8 @@ from registry.errors import InvalidInput, InvalidReference, SubjectNotFound, Ver
 from registry.formats.base import Reference
 from registry.promotions.checks.consumers import consumers_check
 from registry.promotions.checks.context import checks_around
-from registry.promotions.hook_points import checks_from_outside, checks_of_source
+from registry.promotions.checks.source_checks import checks_of_source
+from registry.promotions.hook_points import checks_from_outside
 from registry.promotions.models import Environment, PromotionRequest
 from registry.promotions.plan.steps import plan_steps
 from registry.promotions.plan.target_state import Settings, stale, target_of

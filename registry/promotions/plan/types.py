@@ -71,6 +71,8 @@ NEWER: Final = "newer-version"
 ADVICE: Final = frozenset({"lint", "owners", "descriptions"})
 #: all codes whose warnings have no weight
 WEIGHTLESS: Final = ADVICE | {NEWER}
+#: codes of checks that never make a request look worse: ids usually differ, and advice has no weight
+USUAL: Final = WEIGHTLESS | {"ids"}
 #: report items that a stored plan keeps for each subject
 MAX_ITEMS_KEPT: Final = 50
 

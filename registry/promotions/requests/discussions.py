@@ -1,7 +1,7 @@
-"""Discussions, labels and acknowledgements of a request. None of them is a decision.
+"""Discussions and labels of a request. None of them is a decision.
 
-A discussion is anchored to a field of one of the request's subjects, or to the whole request. The contact of an
-affected client acknowledges the plan, and may withdraw that until the plan is being applied.
+A discussion is anchored to a field of one of the request's subjects, or to the whole request. It may suggest a change
+of a proposed text, which the requester takes as it is.
 """
 
 from __future__ import annotations
@@ -13,13 +13,11 @@ from typing import Final
 from django.db import transaction
 from django.utils import timezone
 
-from registry.access.roles import Actor, may
-from registry.access.selectors import approval_refusal
+from registry.access.roles import Actor, may, require
 from registry.audit.context import record
-from registry.errors import ClientNotFound, InvalidInput, NotAllowed, ThreadNotFound, WrongState
-from registry.promotions.checks.consumers import TAKEN_BACK, AffectedClient, with_current_acknowledgements
+from registry.errors import InvalidInput, NotAllowed, ThreadNotFound, WrongState
 from registry.promotions.events import tell
-from registry.promotions.models import Comment, PromotionRequest, Review, Thread
+from registry.promotions.models import Comment, PromotionRequest, Thread
 from registry.promotions.models.requests import clean_labels
 from registry.promotions.plan.types import CONFIG, step_from
 from registry.promotions.requests.schema_changes import paths_of
@@ -28,13 +26,11 @@ from registry.promotions.requests.state_machine import (
     checked_text,
     locked_for,
     person,
+    refresh,
     refuse_by_token,
     require_any_permission,
-    require_plan_hash,
-    with_current_plan,
 )
-from registry.promotions.reviews.affected_consumers import Consumer, consumers_of_row
-from registry.promotions.reviews.decisions import require_reviewer
+from registry.promotions.requests.suggestions import change_text, checked_suggestion, prepared_change
 from registry.promotions.reviews.eligibility import REVIEW, needed_for, written_subjects
 from registry.subjects.versions.qualified_names import SubjectName
 
@@ -43,13 +39,18 @@ MAX_THREADS: Final = 200
 MAX_COMMENTS: Final = 1000
 MAX_PATH: Final = 1024
 _EMPTY: Final = "Enter a comment."
+_ACTION: Final = "promotion.request"
 
 
-def open_thread(*, request_id: int, by: Actor, text: str, subject: str = "", path: str = "") -> int:
+def open_thread(
+    *, request_id: int, by: Actor, text: str, subject: str = "", path: str = "", suggestion: str = ""
+) -> int:
     """Start a discussion, which every reader of the request may do; returns its number.
 
     `subject` is a qualified name of the plan, `path` a field as the diff names it; both empty: the whole request.
-    Raises InvalidInput, WrongState for a closed request or too many discussions, NotSignedIn, NotAllowed.
+    `suggestion` is the whole proposed text with a change that the requester can take; an unchanged text suggests nothing.
+    Raises InvalidInput, WrongState for a closed request or too many discussions, NotSignedIn, NotAllowed, and what a
+    registration raises for a suggestion that is no valid schema.
     """
     with transaction.atomic():
         request = _request(request_id, by)
@@ -57,7 +58,8 @@ def open_thread(*, request_id: int, by: Actor, text: str, subject: str = "", pat
     if field and not subject:
         raise InvalidInput("A field belongs to a subject. Name the subject too.")
     _refuse_unknown_field(request, subject, field)
-    return _open(request_id, by, comment, subject, field)
+    changed = checked_suggestion(request, subject, suggestion)
+    return _open(request_id, by, comment, Thread(request=request, subject=subject, path=field, **changed))
 
 
 def _refuse_unknown_field(request: PromotionRequest, subject: str, field: str) -> None:
@@ -83,17 +85,17 @@ def _refuse_unknown_field(request: PromotionRequest, subject: str, field: str) -
 
 
 @transaction.atomic
-def _open(request_id: int, by: Actor, comment: str, subject: str, field: str) -> int:
+def _open(request_id: int, by: Actor, comment: str, thread: Thread) -> int:
     request = _request(request_id, by)
-    if subject and subject not in _subjects(request):  # the plan has changed meanwhile
-        raise InvalidInput(f"{subject[:200]} is no longer part of request {request.pk}.", field="subject")
+    if thread.subject and thread.subject not in _subjects(request):  # the plan has changed meanwhile
+        raise InvalidInput(f"{thread.subject[:200]} is no longer part of request {request.pk}.", field="subject")
     if request.threads.count() >= MAX_THREADS:
         raise WrongState(
             f"Request {request.pk} has {MAX_THREADS} discussions, which is the maximum. Reply in one of them."
         )
-    record(by=by, why=f"comment on request {request.pk}")
-    thread = request.threads.create(subject=subject, path=field)
-    _add(request, thread, comment, by)
+    record(by=by, why=f"{'suggest a change in' if thread.suggestion else 'comment on'} request {request.pk}")
+    thread.save()
+    _add(request, thread, comment, by, "promotion.suggested" if thread.suggestion else "promotion.commented")
     return thread.pk
 
 
@@ -117,8 +119,12 @@ def resolve(*, thread_id: int, by: Actor) -> None:
     if thread.resolved_at is not None:
         raise WrongState("The discussion is already resolved.")
     record(by=by, why=f"resolve a discussion of request {request.pk}")
+    _mark_resolved(thread, by)
+
+
+def _mark_resolved(thread: Thread, by: Actor) -> None:
     thread.resolved_by_id, thread.resolved_at = person(by), timezone.now()
-    thread.save(update_fields=["resolved_by", "resolved_at"])
+    thread.save(update_fields=["resolved_by", "resolved_at", "is_taken"])
 
 
 @transaction.atomic
@@ -131,6 +137,43 @@ def reopen(*, thread_id: int, by: Actor) -> None:
     record(by=by, why=f"reopen a discussion of request {request.pk}")
     thread.resolved_by_id, thread.resolved_at = None, None
     thread.save(update_fields=["resolved_by", "resolved_at"])
+
+
+def take_suggestion(*, thread_id: int, by: Actor) -> str:
+    """Change the proposed text as a discussion suggests, as the requester; returns the state.
+
+    The plan is made again, so earlier approvals no longer count, and the discussion is resolved. Raises WrongState for
+    a request whose text can't change or has changed in the same lines, NotAllowed, ThreadNotFound, and what a
+    registration raises for a text that is no valid schema.
+    """
+    with transaction.atomic():
+        request, thread = _suggested(thread_id, by)
+    change = prepared_change(request, thread)  # parsed without a lock, because it may take a while
+    with transaction.atomic():
+        request, thread = _suggested(thread_id, by)
+        first = thread.comments.first()
+        record(by=by, why=f"take a suggestion in request {request.pk}")
+        change_text(request, thread, change)
+        cause = f"{by.name} took a suggestion{f' by {first.author}' if first else ''}."
+        refresh(request, by, cause=cause)
+        thread.is_taken = True
+        _mark_resolved(thread, by)
+        if request.state != PromotionRequest.DRAFT:
+            tell(request, "promotion.suggestion_taken", cause, by=by, to=[first.author_id] if first else [])
+        return request.state
+
+
+def _suggested(thread_id: int, by: Actor) -> tuple[PromotionRequest, Thread]:
+    """Return the locked request and the discussion, for a requester who can take its suggestion."""
+    request, thread = _thread(thread_id, by)
+    if by.user_id != request.requested_by_id:
+        raise NotAllowed(f"Only {request.requested_by}, who proposed the text, can take a suggestion.")
+    require(by, _ACTION, registry=request.target.registry.name, subject=request_subject(request))
+    if not thread.suggestion or thread.is_taken:
+        raise WrongState("The suggestion is already taken." if thread.is_taken else "The discussion suggests nothing.")
+    if request.state not in (PromotionRequest.DRAFT, *PromotionRequest.PLANNED_STATES):
+        raise WrongState(f"Request {request.pk} is {request.state}, so its text can't change.", state=request.state)
+    return request, thread
 
 
 def _request(request_id: int, by: Actor) -> PromotionRequest:
@@ -153,7 +196,7 @@ def _thread(thread_id: int, by: Actor) -> tuple[PromotionRequest, Thread]:
     return request, Thread.objects.get(pk=thread.pk)  # as it is under the request's lock
 
 
-def _add(request: PromotionRequest, thread: Thread, text: str, by: Actor) -> int:
+def _add(request: PromotionRequest, thread: Thread, text: str, by: Actor, event: str = "promotion.commented") -> int:
     if Comment.objects.filter(thread__request=request).count() >= MAX_COMMENTS:
         raise WrongState(f"Request {request.pk} has {MAX_COMMENTS} comments, which is the maximum.")
     comment = Comment.objects.create(thread=thread, author_id=person(by), text=text)
@@ -162,7 +205,7 @@ def _add(request: PromotionRequest, thread: Thread, text: str, by: Actor) -> int
     )
     others = thread.comments.order_by().values_list("author_id", flat=True).distinct()
     if request.state != PromotionRequest.DRAFT:
-        tell(request, "promotion.commented", f"{by.name}{anchor}: {text}", by=by, to=others)
+        tell(request, event, f"{by.name}{anchor}: {text}", by=by, to=others)
     return comment.pk
 
 
@@ -183,9 +226,6 @@ def _subjects(request: PromotionRequest) -> set[str]:
 def request_subject(request: PromotionRequest) -> str:
     """Return the qualified name of the first subject."""
     return SubjectName(request.context_name, request.subject_name).qualified
-
-
-_ACTION: Final = "promotion.request"
 
 
 @transaction.atomic
@@ -214,93 +254,3 @@ def _require_labeller(request: PromotionRequest, by: Actor) -> None:
         return
     if user_id not in needed_for(request).named_ids:
         raise NotAllowed("Only the requester and reviewers can change the labels.")
-
-
-MAX_NOTE: Final = 2_000
-
-
-def acknowledge(*, request_id: int, subject: str, client: str, by: Actor, plan_hash: str, note: str = "") -> bool:
-    """Acknowledge the request's plan for an affected client; returns False if somebody has done so already.
-
-    `plan_hash` is the plan that was read. The people in the client's contact may acknowledge; if it names nobody who
-    could, anybody who may review the request. The requester may not, unless the target allows own approvals. Raises
-    PlanHashRequired, PlanChanged (and stores the new plan) if the plan isn't current, ClientNotFound for a client that
-    the plan doesn't break, WrongState, InvalidInput, NotAllowed, NotSignedIn, RequestNotFound.
-    """
-    remark, hurt, is_new = checked_text(note, "note", longest=MAX_NOTE), AffectedClient(subject, client), [True]
-
-    def run(request: PromotionRequest) -> str:
-        _require_speaker(request, by, _consumer(request, hurt))
-        key = {"subject": hurt.subject, "client": hurt.client, "plan_hash": request.plan_hash}
-        if request.acknowledgements.filter(**key).exists():
-            is_new[0] = False
-            return request.state
-        request.acknowledgements.create(person_id=person(by), note=remark, **key)
-        _count(request)
-        sentence = f"{by.name} acknowledged it for {hurt.label}.{f' {remark}' if remark else ''}"
-        tell(request, "promotion.acknowledged", sentence, by=by)
-        return request.state
-
-    with transaction.atomic():
-        locked_for(request_id, by)
-    require_plan_hash(request_id, plan_hash)
-    with_current_plan(request_id, by, f"acknowledge request {request_id} for {hurt.label[:200]}", run, plan_hash)
-    return is_new[0]
-
-
-@transaction.atomic
-def withdraw_acknowledgement(*, request_id: int, subject: str, client: str, by: Actor) -> bool:
-    """Withdraw one's own acknowledgement of the request's plan for a client; returns False if there is none.
-
-    Its author may withdraw it even if the client's contact no longer names them. The audit keeps both. Approvers are
-    notified, because their approval may rely on it. Raises WrongState, NotAllowed, NotSignedIn, RequestNotFound.
-    """
-    request, hurt = locked_for(request_id, by), AffectedClient(subject, client)
-    user_id = person(by)
-    refuse_by_token(by, _ACTION, registry=request.target.registry.name, subjects=[subject])
-    if request.state not in PromotionRequest.PLANNED_STATES:
-        raise WrongState(f"Request {request.pk} is {request.state}.", state=request.state)
-    acknowledgements = request.acknowledgements.filter(subject=subject, client=client, plan_hash=request.plan_hash)
-    acknowledgement = acknowledgements.select_related("person").first()
-    if acknowledgement is None:
-        return False
-    if acknowledgement.person_id != user_id:
-        raise NotAllowed(
-            f"Only {acknowledgement.person.get_username()}, who acknowledged it, can withdraw the acknowledgement."
-        )
-    record(by=by, why=f"{TAKEN_BACK} request {request_id} for {hurt.label[:200]}")
-    acknowledgement.delete()
-    _count(request)
-    approvers = request.reviews.filter(verdict=Review.APPROVE, plan_hash=request.plan_hash)
-    sentence = f"{by.name} withdrew the acknowledgement for {hurt.label}."
-    tell(request, "promotion.taken_back", sentence, by=by, to=approvers.values_list("reviewer_id", flat=True))
-    return True
-
-
-def _consumer(request: PromotionRequest, hurt: AffectedClient) -> Consumer:
-    consumer = next((candidate for candidate in consumers_of_row(request) if candidate.hurt == hurt), None)
-    if consumer is None:
-        raise ClientNotFound(
-            f"Request {request.pk} doesn't affect a client {hurt.client[:128]!r} of {hurt.subject[:200]!r}.",
-            name=hurt.client[:128],
-        )
-    return consumer
-
-
-def _require_speaker(request: PromotionRequest, by: Actor, consumer: Consumer) -> None:
-    """Raise NotAllowed or NotSignedIn unless the actor may acknowledge for the client."""
-    user_id = person(by)
-    if not consumer.people:
-        require_reviewer(request, by)
-    else:
-        refuse_by_token(by, _ACTION, registry=request.target.registry.name, subjects=[consumer.hurt.subject])
-        if user_id not in consumer.user_ids:
-            raise NotAllowed(consumer.speakers)
-    if refused := approval_refusal(by):
-        raise NotAllowed(refused)
-
-
-def _count(request: PromotionRequest) -> None:
-    """Store the updated check of acknowledgements; the rest of the plan stays the same."""
-    request.plan = with_current_acknowledgements(request)
-    request.save(update_fields=["plan"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -13,6 +13,7 @@ from registry.audit import time_travel
 from registry.frozen_rows import row_info
 from registry.promotions.checks.consumers import with_rule
 from registry.promotions.checks.context import freezes_of, with_age, with_freeze, with_threads
+from registry.promotions.checks.source_checks import source_breaks, with_source_breaks
 from registry.promotions.models import (
     Acknowledgement,
     ApplyStep,
@@ -80,7 +81,10 @@ class CommentInfo:
 
 @dataclass(frozen=True)
 class ThreadInfo:
-    """A discussion; `subject` and `path` are empty if it is about the request as a whole."""
+    """A discussion; `subject` and `path` are empty if it is about the request as a whole.
+
+    `suggestion` is the text `suggested_on`, with a change; both are empty if it suggests none.
+    """
 
     id: int
     subject: str
@@ -88,6 +92,9 @@ class ThreadInfo:
     resolved_by: str
     resolved_at: datetime | None
     comments: tuple[CommentInfo, ...]
+    suggestion: str = ""
+    suggested_on: str = ""
+    is_taken: bool = False
 
     @property
     def is_open(self) -> bool:
@@ -239,10 +246,14 @@ def infos_of(rows: Sequence[PromotionRequest], environments: Sequence[Environmen
     freezes = (
         freezes_of(known or list(targets.values()), time_travel.present(), are_read=bool(known)) if targets else {}
     )
-    return [_info(row, needed.get(row.pk, ReviewNeeds()), freezes.get(row.target_id)) for row in rows]
+    breaks = source_breaks(reviewed)
+    return [
+        _info(row, needed.get(row.pk, ReviewNeeds()), _plan(row, freezes.get(row.target_id), breaks.get(row.pk)))
+        for row in rows
+    ]
 
 
-def _info(row: PromotionRequest, needed: ReviewNeeds, freeze: Check | None) -> RequestInfo:
+def _info(row: PromotionRequest, needed: ReviewNeeds, plan: dict[str, Any]) -> RequestInfo:
     is_whole = not hasattr(row, "light_plan")
     is_written = row.state not in PromotionRequest.UNWRITTEN_STATES
     return row_info(
@@ -255,7 +266,7 @@ def _info(row: PromotionRequest, needed: ReviewNeeds, freeze: Check | None) -> R
         target=row.target.registry.name,
         with_config=row.config is not None,
         requested_by=row.requested_by.get_username(),
-        plan=_plan(row, freeze),
+        plan=plan,
         applied_by=row.applied_by.get_username() if row.applied_by else "",
         reviews_needed=row.target.reviews_needed,
         own_approval_allowed=row.target.own_approval_allowed,
@@ -275,11 +286,11 @@ def _info(row: PromotionRequest, needed: ReviewNeeds, freeze: Check | None) -> R
     )
 
 
-def _plan(row: PromotionRequest, freeze: Check | None) -> dict[str, Any]:
-    """Return the stored plan; for an open request, with the current state of what isn't part of its hash.
+def _plan(row: PromotionRequest, freeze: Check | None, breaks: Mapping[str, int] | None) -> dict[str, Any]:
+    """Return the stored plan; for an open request, with the current state of what may have changed since.
 
-    That is its target's freeze, its discussions, the age of its evidence, and whether affected clients must be
-    acknowledged.
+    That is its target's freeze, its discussions, the age of its evidence, whether affected clients must be
+    acknowledged, and the open break findings at its source.
     """
     plan: dict[str, Any] = row.plan
     if row.state in PromotionRequest.CLOSED_STATES:
@@ -287,6 +298,8 @@ def _plan(row: PromotionRequest, freeze: Check | None) -> dict[str, Any]:
     count: int = row.open_threads  # type: ignore[attr-defined]  # annotated
     talked = with_threads(with_freeze(plan, freeze), count, blocks=row.target.threads_block)
     ruled = with_rule(talked, blocks=row.target.clients_block)
+    if row.source is not None and breaks is not None:
+        ruled = with_source_breaks(ruled, row.source.registry.name, breaks)
     return with_age(ruled, row.target.evidence_rule, time_travel.present())
 
 
@@ -337,6 +350,9 @@ def _thread(row: Thread) -> ThreadInfo:
             CommentInfo(item.pk, item.author.get_username(), item.author_id, item.text, item.at)
             for item in row.comments.all()
         ),
+        suggestion=row.suggestion or "",  # the past before suggestions has none
+        suggested_on=row.suggested_on or "",
+        is_taken=bool(row.is_taken),
     )
 
 

@@ -23,7 +23,7 @@ from registry.errors import (
 from registry.formats.base import UNSTORABLE
 from registry.promotions.checks.consumers import CONSUMERS, AffectedClient, affected_clients, clients_moved
 from registry.promotions.events import ask_consumers, tell
-from registry.promotions.models import PromotionRequest, Review
+from registry.promotions.models import Environment, PromotionRequest, RequestItem, Review
 from registry.promotions.plan import builder, target_state
 from registry.promotions.plan.types import STALE, STOPPING, Plan
 from registry.promotions.reviews.eligibility import needed_for, overridden
@@ -179,11 +179,20 @@ def move(request: PromotionRequest, state: str, **values: Any) -> str:
 def hold(request: PromotionRequest) -> None:
     """Let the items reserve their schemas at the target, or release them, by the request's state. Raises WrongState."""
     open_in = request.target_id if request.state in HOLDING else None
+    _write_items(request.target, lambda: request.items.exclude(open_in=open_in).update(open_in=open_in))
+
+
+def save_item(item: RequestItem, target: Environment) -> None:
+    """Save another text of an item. Raises WrongState if the same is requested already."""
+    _write_items(target, lambda: item.save(update_fields=["text", "fingerprint"]))
+
+
+def _write_items(target: Environment, write: Callable[[], object]) -> None:
     try:
         with transaction.atomic():
-            request.items.exclude(open_in=open_in).update(open_in=open_in)
+            write()
     except IntegrityError as error:
-        raise WrongState(ALREADY_REQUESTED.format(target=request.target)) from error
+        raise WrongState(ALREADY_REQUESTED.format(target=target)) from error
 
 
 def refuse_failing(request: PromotionRequest) -> None:
@@ -266,10 +275,10 @@ def with_current_plan(
     raise PlanChanged(f"{moved}{lost} The new plan is shown.")
 
 
-def refresh(request: PromotionRequest, by: Actor) -> str:
+def refresh(request: PromotionRequest, by: Actor, cause: str = "") -> str:
     """Build the plan of the locked request again and store it; returns what changed, "" if the hash is the same.
 
-    A change voids approvals and acknowledgements: the request is in review again, and their authors are notified.
+    `cause` says what changed, where that is known. A change voids approvals and acknowledgements: the request is in review again, and their authors are notified.
     """
     plan = builder.make_plan(builder.spec_of(request))
     fresh, old = plan.to_dict(), request.plan
@@ -280,7 +289,7 @@ def refresh(request: PromotionRequest, by: Actor) -> str:
         if request.state != PromotionRequest.DRAFT:
             ask_consumers(request, by=by, informed=affected_clients(old["checks"]))
         return ""
-    moved = clients_moved(request.target.registry, old, plan, request.planned_at) or what_moved(old, plan)
+    moved = cause or clients_moved(request.target.registry, old, plan, request.planned_at) or what_moved(old, plan)
     approvers = request.reviews.filter(verdict=Review.APPROVE, plan_hash=request.plan_hash)
     acknowledgements = request.acknowledgements.filter(plan_hash=request.plan_hash)
     approver_ids = [

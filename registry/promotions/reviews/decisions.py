@@ -12,15 +12,17 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from django.db import transaction
+from django.utils import timezone
 
 from registry.access.roles import Actor, may, refusal
 from registry.access.selectors import approval_refusal
 from registry.audit.context import record
 from registry.errors import InvalidInput, NotAllowed, NotSignedIn, SchemadeskError, WrongState
+from registry.promotions.checks.context import with_threads
 from registry.promotions.environments.locking import fresh
 from registry.promotions.events import tell
 from registry.promotions.models import PromotionRequest, Review
-from registry.promotions.plan.types import FAIL, PASS, SKIPPED, SOURCE_DRIFT, WEIGHTLESS
+from registry.promotions.plan.types import FAIL, PASS, SKIPPED, SOURCE_DRIFT, USUAL
 from registry.promotions.requests.state_machine import (
     COMPATIBILITY,
     checked_text,
@@ -49,9 +51,8 @@ from registry.promotions.reviews.eligibility import (
 )
 from registry.promotions.reviews.linked_accounts import is_same_person, link_in_words, unconfirmed_reviewers
 
-#: codes of checks that an approver can ignore: ids usually differ, a freeze matters when the request is applied, and
-#: advice has no weight
-AS_USUAL: Final = frozenset({"ids", "freeze"}) | WEIGHTLESS
+#: codes of checks that an approver can ignore; a freeze matters when the request is applied
+AS_USUAL: Final = USUAL | {"freeze"}
 _NOTHING_TO_SAY: Final = frozenset({PASS, SKIPPED})
 
 
@@ -90,14 +91,15 @@ def approve(
     override: str = "",
     typed: str = "",
     only_safe: bool = False,
+    resolve: bool = False,
 ) -> str:
     """Approve the plan that the request shows; returns the state, `approved` once it has all approvals that it needs.
 
     `plan_hash` is the plan that the approver has read. A breaking plan needs a comment, and so does one whose subject
     has open breaks at the source. `override` is the reason to approve despite failed checks that can be overridden:
     compatibility by somebody who may force versions, the others by any reviewer. `typed` is the subject's name,
-    required for a plan that breaks a closed environment. `only_safe` refuses a plan that breaks, fails or warns. An
-    approved request accepts a further approval only with an `override` of a failed check, such as a freeze. Raises
+    required for a plan that breaks a closed environment. `only_safe` refuses a plan that breaks, fails or warns. `resolve`
+    also resolves the open discussions. An approved request accepts a further approval only with an `override` of a failed check, such as a freeze. Raises
     PlanHashRequired without a hash, PlanChanged (and stores the new plan to be read) if it isn't the current plan,
     WrongState, InvalidInput without a required reason, NotAllowed, RemoteUnavailable.
     """
@@ -109,6 +111,7 @@ def approve(
             raise NotAllowed(refused)
         if request.state != PromotionRequest.IN_REVIEW and not (reason and request.state in APPROVED):
             raise WrongState(f"Request {request.pk} is {request.state}. Only a request in review can be reviewed.")
+        resolved = _resolve_threads(request, by) if resolve else ""
         if only_safe and (alone := why_alone(request.plan)):
             raise WrongState(alone)
         covered = _override(request, by, reason)
@@ -122,12 +125,22 @@ def approve(
         _review(request, by, Review.APPROVE, remark, covered)
         count_reviews(request, by)
         lacking = "" if request.state == PromotionRequest.APPROVED else f" {needed_for(request).missing}"
-        tell(request, "promotion.reviewed", f"{by.name} approved it. It is {request.state}.{lacking}", by=by)
+        tell(request, "promotion.reviewed", f"{by.name} approved it{resolved}. It is {request.state}.{lacking}", by=by)
         return request.state
 
     _read_target(request_id, by)
     require_plan_hash(request_id, plan_hash)
     return with_current_plan(request_id, by, f"approve request {request_id}", decide, plan_hash)
+
+
+def _resolve_threads(request: PromotionRequest, by: Actor) -> str:
+    """Resolve the open discussions, and update their check; returns how many, as the end of a sentence."""
+    number = request.threads.filter(resolved_at=None).update(resolved_by_id=person(by), resolved_at=timezone.now())
+    if not number:
+        return ""
+    request.plan = with_threads(request.plan, 0, blocks=request.target.threads_block)
+    request.save(update_fields=["plan"])
+    return f" and resolved {number} discussion{'s' if number > 1 else ''}"
 
 
 def _open_at_source(request: PromotionRequest) -> str:

@@ -26,7 +26,7 @@ from registry.promotions.selectors import resolving
 from registry.subjects.versions.qualified_names import SubjectName
 from tests.drift.scans import make_source
 from tests.markup import compact
-from tests.promotions.factories import BROKEN, ORDERS, V1, V2, Cast, ask, register
+from tests.promotions.factories import BROKEN, CUSTOMERS, ORDERS, V1, V2, Cast, ask, register
 
 pytestmark = pytest.mark.requirement("CARD-3", "CARD-4")
 HOSTILE = '<img src=x onerror="alert(1)">'
@@ -139,10 +139,14 @@ def test_what_waits_says_what_it_costs_and_whether_it_is_due(look: Callable[[str
         environment="prod", starts_at=now + timedelta(hours=3), ends_at=now + timedelta(days=1), reason="a sale",
         by=cast["admin"],
     )  # fmt: skip
-    ask(cast, version=1, target="prod")
+    safe = [ask(cast, version=1, target="prod")]
+    assert "Approve several" not in seen(look("approver").get("/ui/"))
+    register(V1, cast["steward"], subject=CUSTOMERS)
+    safe.insert(0, services.request_promotion(source="dev", target="prod", subject=CUSTOMERS, by=cast["steward"]))
     page = look("approver").get("/ui/")
     assert "Review due A freeze of prod starts at " in seen(page) and "UTC: a sale" in seen(page)
-    assert '<a href="/ui/promotions?who=waiting">Approve several</a>' in compact(page.content.decode())
+    several = f"/ui/promotions/approve?request={safe[0]}&amp;request={safe[1]}"
+    assert f'<a href="{several}">Approve several</a>' in compact(page.content.decode())
 
 
 def test_more_that_waits_takes_no_more_queries(

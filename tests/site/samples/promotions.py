@@ -9,6 +9,7 @@ from typing import Any
 from dashboard.audit.views import AuditList, AuditRow
 from dashboard.compare.comparison import TextSwitch
 from dashboard.components.badges import Acknowledged, FindingState, RequestState, Severity, StepState, Verdict
+from dashboard.components.diff import text_diff
 from dashboard.components.forms import fill_choices
 from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import (
@@ -279,7 +280,7 @@ def thread(number: int, *said: tuple[str, str], subject: str = "", path: str = "
 THREADS = (
     ThreadRow(
         info=thread(1, ("approver", "Is the default really empty?\nThe billing job reads it."), ("steward", HOSTILE), subject="customers-value", path="Customer.email"),
-        place_url="#c-2", reply=ReplyForm(key=1),
+        place_url="#c-2", reply=ReplyForm(key=1), change=text_diff('{"name": "note"}\n', f'{{"name": "remark", "doc": "{HOSTILE}"}}\n'), can_take=True,
     ),
     ThreadRow(info=thread(2, ("admin", "Fine for me."), resolved_by="steward"), reply=ReplyForm(key=2)),
     ThreadRow(info=thread(3, (HOSTILE, LONG), subject=HOSTILE, path=LONG), reply=ReplyForm({"text": ""}, key=3), switch_refused="A reviewer can resolve it."),
