@@ -238,6 +238,9 @@ def infos_of(rows: Sequence[PromotionRequest], environments: Sequence[Environmen
             row.plan = readable_plan(row.light_plan)
     written = [row for row in rows if row.state not in PromotionRequest.UNWRITTEN_STATES]
     prefetch_related_objects(written, Prefetch("releases", Release.objects.select_related("released_by")))
+    acknowledged = [row for row in rows if getattr(row, "is_acknowledged", False)]
+    acknowledgements = Acknowledgement.objects.order_by("pk").select_related("person")
+    prefetch_related_objects(acknowledged, Prefetch("acknowledgements", acknowledgements))
     reviewed = [row for row in rows if row.state not in PromotionRequest.CLOSED_STATES]
     reviews = [review for row in reviewed for review in row.reviews.all()]
     needed = needed_for_many(reviewed, rules_in(reviewed), reviews) if reviewed else {}
@@ -281,7 +284,7 @@ def _info(row: PromotionRequest, needed: ReviewNeeds, plan: dict[str, Any]) -> R
         acknowledgements=tuple(
             _acknowledgement_info(acknowledgement, row) for acknowledgement in row.acknowledgements.all()
         )
-        if is_whole
+        if getattr(row, "is_acknowledged", False)
         else (),
     )
 

@@ -334,10 +334,12 @@ def _rows() -> RequestQuerySet:
 
 def _whole_rows() -> RequestQuerySet:
     threads = Thread.objects.order_by("pk").select_related("resolved_by").prefetch_related("comments__author")
-    return _joined().prefetch_related(
-        Prefetch("items", queryset=RequestItem.objects.order_by("position")),
-        Prefetch("threads", queryset=threads),
-        Prefetch("acknowledgements", queryset=Acknowledgement.objects.order_by("pk").select_related("person")),
+    items = RequestItem.objects.order_by("position")
+    acknowledgements = Acknowledgement.objects.filter(request=OuterRef("pk"))
+    return (
+        _joined()
+        .annotate(is_acknowledged=Exists(acknowledgements))
+        .prefetch_related(Prefetch("items", queryset=items), Prefetch("threads", queryset=threads))
     )
 
 
