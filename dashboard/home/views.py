@@ -41,7 +41,6 @@ from dashboard.home.panels import (
     last_decision_of,
     notices,
     problems,
-    readable,
     waiting_rows,
 )
 from dashboard.promotions.request_list import request_row, together_url
@@ -57,8 +56,8 @@ from registry.promotions.reviews.affected_consumers import pending_acknowledgeme
 from registry.promotions.reviews.reviewers import Approvers, approvers_of
 from registry.promotions.selectors import EnvironmentInfo, environment_infos
 from registry.search.audit_filter import events_for
-from registry.subjects.policy.registries import MirrorState, list_mirrors
-from registry.subjects.selectors import has_subjects, registry_names
+from registry.subjects.policy.registries import MirrorState, registries_and_mirrors
+from registry.subjects.selectors import has_subjects
 
 NAMED: Final = 3
 
@@ -198,7 +197,7 @@ def home_page(request: HttpRequest) -> HomePage:
     """Return the page: pending requests, requests in progress, findings, and health."""
     actor = page_actor(request)
     order = promotions.list_environments()
-    sources, mirrors = drift.list_sources(by=actor), readable(list_mirrors(), actor)
+    sources, (registries, mirrors) = drift.list_sources(by=actor), registries_and_mirrors(actor)
     pending = pending_acknowledgements(actor)
     requests = promotions.home_requests(actor, others=pending.keys(), limit=MOST_WAITING, failed=SHOWN)
     waiting, failed = requests.waiting, requests.failed
@@ -230,7 +229,7 @@ def home_page(request: HttpRequest) -> HomePage:
         snooze_until=tomorrow + timedelta(days=6),
         snooze_from=tomorrow,
         findings_total=frame.open_findings,
-        health=health(sources, mirrors, failed, registry_names(actor), extent_of(actor, "schema.read")),
+        health=health(sources, mirrors, failed, registries, extent_of(actor, "schema.read")),
         problems=(*_demo_problem(actor), *problems(sources, mirrors, failed)),
         last_decision="" if waiting else last_decision_of(actor),
         activity=_activity(_events(actor)),

@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 from dashboard.compare.comparison import TextSwitch
 from dashboard.components.forms import ServiceForm
 from dashboard.components.frame import environment_of, page_actor
-from dashboard.components.links import form_text
+from dashboard.components.links import form_text, with_query
 from dashboard.components.translation import counted
 from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Fact, Link, Problem
@@ -47,7 +47,6 @@ from dashboard.promotions.summary import (
 from dashboard.streams.queries import check_action
 from registry.access.roles import Actor, may
 from registry.promotions import selectors
-from registry.promotions.hook_points import source_findings
 from registry.promotions.models import PromotionRequest
 from registry.promotions.plan.types import SOURCE_DRIFT, PlanStep
 from registry.promotions.requests.selectors import readable_request
@@ -64,7 +63,7 @@ _EVIDENCE: Final = {
     "skipped": _("not checked"),
     "stale": _("too old"),
 }
-#: open breaks at the source that the page links to; the list of findings has the rest
+#: subjects with open breaks at the source whose findings the page links to
 MAX_SOURCE_FINDINGS: Final = 10
 
 
@@ -203,10 +202,15 @@ def _text_switch(drawn: Mapping[str, str | None], url: Callable[..., str]) -> Te
 
 
 def _source_findings(info: RequestInfo, actor: Actor) -> tuple[Link, ...]:
-    """Return links to the open breaks at the source that the reader may read."""
+    """Return links to the open findings at the source of the subjects that have breaks and that the reader may read."""
+    subjects = [str(check["subject"]) for check in info.checks if check.get("code") == SOURCE_DRIFT]
     return tuple(
-        Link(label=finding.sentence, url=reverse("ui:finding", args=[finding.id]))
-        for finding in source_findings(info, actor)[:MAX_SOURCE_FINDINGS]
+        Link(
+            label=gettext("Open findings of %(subject)s in %(source)s") % {"subject": subject, "source": info.source},
+            url=with_query(reverse("ui:findings"), {"registry": info.source, "subject": subject}),
+        )
+        for subject in subjects[:MAX_SOURCE_FINDINGS]
+        if may(actor, "schema.read", registry=info.source, subject=subject)
     )
 
 

@@ -79,6 +79,12 @@ def list_mirrors() -> list[MirrorState]:
     return [_state(row, now) for row in Registry.objects.filter(kind=Registry.REMOTE).order_by("name")]
 
 
+def registries_and_mirrors(by: Actor) -> tuple[list[str], list[MirrorState]]:
+    """Return the names of the registries that the actor may read something of, and their mirrors; one query."""
+    now, rows = timezone.now(), list(Registry.objects.visible_to(by).order_by("name"))
+    return [row.name for row in rows], [_state(row, now) for row in rows if row.kind == Registry.REMOTE]
+
+
 def _state(row: Registry, now: datetime) -> MirrorState:
     every = row.every_seconds or 0
     age = now - row.synced_at if row.synced_at else None
