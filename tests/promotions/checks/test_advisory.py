@@ -166,7 +166,7 @@ def test_open_breaks_at_the_source_are_never_green(cast: Cast, api: Callable[[st
     assert page.context["page"].verdict.code != "ok"
     (link,) = page.context["page"].source_findings
     assert link.url == "/ui/findings?registry=dev&subject=orders-value"
-    assert found.sentence in signed_in("approver").get(link.url).content.decode()
+    assert f"/ui/findings/{found.pk}" in signed_in("approver").get(link.url).content.decode()
     assert "Open break findings in the source" in page.content.decode()
     (shown,) = api("approver").get(f"/api/v1/promotions/{number}").json()["source_findings"]
     assert shown["id"] == found.pk
