@@ -45,9 +45,11 @@ OPTIONS: Final = (
     *("path", "subscribe", "subscribepattern", "assign", "startingoffsets", "failondataloss"),
     *("pathglobfilter", "recursivefilelookup", "modifiedafter", "modifiedbefore", "filenameonly", "latestfirst"),
     *("mode", "header", "sep", "delimiter", "multiline", "encoding", "nullvalue", "dateformat", "timestampformat"),
+    *("timezone", "locale", "charset", "linesep", "quote", "escape", "comment", "wholetext", "rowtag", "emptyvalue"),
 )
 #: the options of a sink that are described
 SINK_OPTIONS: Final = ("asyncProgressTrackingEnabled",)
+_MAX_FIELDS: Final = "spark.sql.debug.maxToStringFields"
 _KAFKA_WAIT: Final = 15_000  # milliseconds
 
 
@@ -118,7 +120,7 @@ def described(
         "schemadesk_spark": FORMAT,
         "spark": session.version,
         "output_mode": output_mode.capitalize() if output_mode else None,
-        "operators": Plan(session, physical_plan(session, logical)).operators(),
+        "operators": _operators(session, logical),
         "watermarks": list(_watermarks(logical)),
         "sources": list(_sources(session if topic_ids else None, logical)),
         "sink": sink,
@@ -128,6 +130,16 @@ def described(
         "refused": _refused(session, logical, output_mode, is_continuous=trigger == "continuous"),
         "settings": {**_settings(session), **settings},
     }
+
+
+def _operators(session: Any, logical: Any) -> list[dict[str, Any]]:
+    """Return the stateful operators, with their expressions in full: Spark leaves out arguments after the 25th."""
+    length = session.conf.get(_MAX_FIELDS)
+    session.conf.set(_MAX_FIELDS, str(2**31 - 1))
+    try:
+        return Plan(session, physical_plan(session, logical)).operators()
+    finally:
+        session.conf.set(_MAX_FIELDS, length)
 
 
 def _settings(session: Any) -> dict[str, str]:

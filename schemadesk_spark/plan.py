@@ -10,6 +10,7 @@ from py4j.protocol import Py4JError
 
 from schemadesk_spark.expressions import Columns, items
 from schemadesk_spark.functions import functions_of
+from schemadesk_spark.static import static_data
 
 Json = dict[str, Any]
 #: nodes of a plan that don't change which rows reach an operator, or only by expressions that are described elsewhere
@@ -54,6 +55,7 @@ class Plan:
         self._session = session
         self._root = root
         self.columns = Columns()
+        self._conditions: dict[int, str] = {}
         self._leaves = [node for node in walk(root) if not children(node)]
         for node in walk(root):
             self._define(node)
@@ -66,6 +68,7 @@ class Plan:
     def _define(self, node: Any) -> None:
         aggregates = read(node, "aggregateExpressions")
         if aggregates is not None:
+            self._keep_conditions(aggregates)
             for aggregate, result in zip(items(aggregates), items(node.aggregateAttributes()), strict=True):
                 self.columns.define_result(result, self._aggregate(aggregate))
         for method in ("projectList", "resultExpressions"):
@@ -88,13 +91,18 @@ class Plan:
             if attribute not in self.columns:
                 self.columns.define(attribute, f"{prefix}{attribute.name()}")
 
+    def _keep_conditions(self, aggregates: Any) -> None:
+        """Keep which rows each aggregate counts: Spark tells it only where rows come in, not where it merges states."""
+        for aggregate in items(aggregates):
+            condition = aggregate.filter()
+            if condition.isDefined():
+                self._conditions[aggregate.resultId().id()] = self.columns.meaning(condition.get())
+
     def _aggregate(self, aggregate: Any) -> str:
         text = self.columns.expand(aggregate.aggregateFunction().toString())
-        condition = aggregate.filter()
+        condition = self._conditions.get(aggregate.resultId().id())
         distinct = "distinct " if aggregate.isDistinct() else ""
-        return f"{distinct}{text}" + (
-            f" where {self.columns.meaning(condition.get())}" if condition.isDefined() else ""
-        )
+        return f"{distinct}{text}" + (f" where {condition}" if condition else "")
 
     def _operator(self, node: Any) -> Json:
         spark_name = str(node.shortName())
@@ -111,7 +119,9 @@ class Plan:
         made = {**described, **describe(self, node), "input": list(self._input(node, "", self._key_columns(node)))}
         functions = [functions_of(self._session, each) for each in self._own_nodes(node)]
         digests = {"functions": " ".join(filter(None, functions))} if any(functions) else {}
-        return {**made, "properties": {**made["properties"], **digests}}
+        beside = ", ".join(sorted({text for each in self._own_nodes(node) for text in static_data(each)}))
+        static = {"static data": beside} if beside else {}
+        return {**made, "properties": {**made["properties"], **digests, **static}}
 
     def _own_nodes(self, node: Any) -> Iterator[Any]:
         """Yield an operator and what is between it and its sources, or the stateful operators below."""
@@ -171,8 +181,14 @@ def _is_stateful(node: Any) -> bool:
 
 
 def _field(attribute: Any, meaning: str) -> Json:
+    """Return a column, or the expression of a join's key, which has no name."""
     kind = json.loads(attribute.dataType().json())
-    return {"name": attribute.name(), "type": kind, "nullable": attribute.nullable(), "expression": meaning}
+    return {
+        "name": read(attribute, "name") or "",
+        "type": kind,
+        "nullable": attribute.nullable(),
+        "expression": meaning,
+    }
 
 
 def _struct(fields: list[Json], *more: tuple[str, str, bool]) -> Json:
