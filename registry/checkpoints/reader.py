@@ -301,7 +301,9 @@ def _made(
 
 def _why_fixed(info: OperatorInfo, encoding: str) -> str | None:
     if info.name not in EVOLVING:
-        return "only transformWithState state schemas can evolve; this operator needs a new checkpoint"
+        return (
+            "only transformWithState state schemas can evolve; another schema of this operator needs a new checkpoint"
+        )
     if encoding != "avro":
         return f"the state is encoded as {encoding}; only Avro-encoded state can evolve"
     return None
