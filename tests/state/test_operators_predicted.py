@@ -85,6 +85,13 @@ def test_recorded_restarts_end_as_the_check_says_and_most_are_predicted(tmp_path
     assert unknown <= 0.14 * len(ROWS)
 
 
+@pytest.mark.requirement("DBX-1", "DBX-4")
+def test_another_delay_of_a_deduplication_is_not_judged(tmp_path: Path) -> None:
+    """The rows of this restart show no harm, but a repeated row can pass that only the new delay lets in."""
+    row = next(each for each in ROWS if each["name"] == "within watermark: a longer delay")
+    assert verdict_of(row, tmp_path) == ("not checked", "")
+
+
 #: records of the same restarts with another Spark, or of checkpoints that another Spark wrote
 OTHERS: Final = {
     name: json.loads((HERE / f"operators_recorded_{name}.json").read_text()) for name in ("4.0", "4.0_to_4.2")

@@ -133,6 +133,7 @@ def test_without_the_running_query_only_sparks_comparison_is_repeated() -> None:
     ("before", "after", "verdict", "rule"),
     [
         ("var_samp(v)", "stddev_pop(v)", "fine", "STATE_READ_OTHERWISE"),
+        ("stddev(v)", "variance(v)", "fine", "STATE_READ_OTHERWISE"),
         ("collect_list(v, 0, 0)", "collect_set(v, 0, 0)", "fine", "STATE_READ_OTHERWISE"),
         ("collect_set(v, 0, 0)", "collect_list(v, 0, 0)", "silently wrong", "VALUE_MEANING_CHANGED"),
         ("percentile_approx(v, 0.5, 100, 0, 0)", "percentile_approx(v, 0.9, 100, 0, 0)", "fine", "STATE_READ_OTHERWISE"),
@@ -205,6 +206,9 @@ def test_a_watermark_removed_from_other_operators_is_not_judged(fixture: str) ->
         ("limit", "limit", "7", "9", "not checked", None),
         ("pandas_state", "functions", "one", "other", "not checked", None),
         ("pandas_state", "functions", "", "other", "fine", None),
+        ("pandas_state", "static data", "file:/a", "file:/a", "fine", None),
+        ("pandas_state", "static data", "file:/a", "file:/b", "not checked", None),
+        ("pandas_state", "static data", "rows that aren't described", "rows that aren't described", "not checked", None),
         ("session_windows", "session", "session_window(t, 5 minutes)", "session_window(t, 9 minutes)", "silently wrong", "SESSION_CHANGED"),
     ],
 )  # fmt: skip
@@ -216,6 +220,25 @@ def test_changed_properties(fixture: str, name: str, before: str, after: str, ve
     path = FIXTURES / fixture
     check = check_state(str(path), [path], read_plan({"query": query, "running": running}))
     assert (check.verdict, [each.rule for each in check.changes]) == (verdict, [rule] if rule else [])
+
+
+@pytest.mark.requirement("DBX-4")
+@pytest.mark.parametrize(
+    ("before", "after", "verdict"),
+    [
+        ("filter (t < 2026-11-27 07:07:20.27027)", "filter (t < 2026-11-27 07:07:22.006242)", "not checked"),
+        ("filter (rand(-26411) < 0.5)", "filter (rand(836) < 0.5)", "not checked"),
+        ("filter (rand(-26411) < 0.5)", "filter (rand(836) < 0.9)", "silently wrong"),
+        ("filter (t < 2026-11-27 00:00:00)", "filter (t < 2026-11-28 00:00:00)", "silently wrong"),
+    ],
+)
+def test_rows_chosen_by_the_time_or_at_random_are_not_judged(before: str, after: str, verdict: str) -> None:
+    running = described("aggregation_hdfs")
+    query = copy.deepcopy(running)
+    for each, step in ((running, before), (query, after)):
+        each["operators"][0]["input"] = [step]
+    path = FIXTURES / "aggregation_hdfs"
+    assert check_state(str(path), [path], read_plan({"query": query, "running": running})).verdict == verdict
 
 
 @pytest.mark.requirement("DBX-1")

@@ -34,8 +34,10 @@ _FILTER: Final = re.compile(r"(?P<what>(?:\w+: )*filter (?:of keys )?)(?P<condit
 _ON_KEYS: Final = re.compile(r"(?:\w+: )*filter of keys ")
 _CAST: Final = re.compile(r"cast\(([^()]*) as [a-z]+(?:\(\d+,\d+\))?\)")
 _CALL: Final = re.compile(r"(?P<name>\w+)\((?P<first>.*?)(?:, (?P<rest>.*))?\)")
+#: what a description has for `current_timestamp()` and for a random number: another one each time
+_MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+|\brandn?\(?-?\d+")
 #: functions that keep the same state for the same argument
-_VARIANCES: Final = frozenset({"var_samp", "var_pop", "stddev_samp", "stddev_pop"})
+_VARIANCES: Final = frozenset({"var_samp", "var_pop", "variance", "stddev_samp", "stddev_pop", "stddev", "std"})
 #: functions of which it depends on the rows or the mode
 _DEPENDS: Final = ({"first", "last"}, {"percentile_approx"})
 #: settings that change what expressions mean
@@ -48,6 +50,9 @@ _DEDUPLICATIONS: Final = ("dedupe", "dedupeWithinWatermark")
 _OTHER_GROUPS: Final = (("Append", "Complete"), ("Complete", "Append"), ("Update", "Complete"))
 _GROUPS: Final = ("applyInPandasWithState", "flatMapGroupsWithState")  # their fields have names, but no expressions
 LONG: Final = 5_000  # characters of an expression that is only compared as a whole
+#: properties that `describe` hasn't always had; what adds or removes one changes the rows of an operator too
+_LATER_DESCRIBED: Final = ("functions", "static data")
+UNSEEN_DATA: Final = "rows that aren't described"  # as schemadesk_spark has it
 UNKNOWN_MEANING: Final = "give the description of the running query to compare"
 
 
@@ -205,10 +210,14 @@ def _meanings(
                 changes.append(change(OPERATOR_RULES[rule], "", one[:300], other[:300], detail=name))
     # In complete mode all groups are written, in append mode those that end: also the filtered ones that are kept.
     keeps_silent = mode == "Update" or planned.name in _DEDUPLICATIONS
-    changes += _row_changes(changes_of_rows(before), changes_of_rows(planned), name, can_filter_keys=keeps_silent)
+    rows, planned_rows = changes_of_rows(before), changes_of_rows(planned)
+    if rows != planned_rows and _timeless(rows) == _timeless(planned_rows):
+        doubts.append(f"{name}: which rows reach it, as that depends on the time or on a random number")
+    else:
+        changes += _row_changes(rows, planned_rows, name, can_filter_keys=keeps_silent)
     for property_ in sorted(before.properties.keys() | planned.properties.keys()):
         one, other = (each.properties.get(property_, "") for each in (before, planned))
-        if one == other or (property_ == "functions" and not (one and other)):  # of a describe before it had them
+        if one == other or (property_ in _LATER_DESCRIBED and not (one and other)):
             continue
         if property_ == "limit" and _is_less(other, one):
             changes.append(change(OPERATOR_RULES["LIMIT_CHANGED"], "", one, other))
@@ -219,6 +228,10 @@ def _meanings(
         else:
             doubts.append(f"{name}: its {property_} ({one[:200] or 'none'} becomes {other[:200] or 'none'})")
     return list(dict.fromkeys(changes)), list(dict.fromkeys(doubts))
+
+
+def _timeless(steps: list[str]) -> list[str]:
+    return sorted(_MOMENT.sub("", step) for step in steps)
 
 
 def _row_changes(before: list[str], after: list[str], name: str, *, can_filter_keys: bool) -> Iterator[StateChange]:
@@ -329,6 +342,8 @@ def _query_doubts(planned: DescribedOperator, running: Description, query: Descr
     removed = [column for column in _removed_watermarks(planned, running, query) if not _is_grouped_by(planned, column)]
     if removed or (planned.name in _GROUPS and {*running.watermarks} != {*query.watermarks}):
         yield f"{name}: another watermark"
+    if planned.name == "dedupeWithinWatermark" and set(running.watermarks) != set(query.watermarks):
+        yield f"{name}: the keys in its state expire by the old delay, so rows that repeat them can pass"
     modes = _modes(running, query)
     if modes[0] != modes[1] and planned.name not in (*_DEDUPLICATIONS, "globalLimit"):
         keeps_state = modes in (("Append", "Update"), ("Update", "Append" if query.watermarks else "Complete"))
@@ -336,6 +351,8 @@ def _query_doubts(planned: DescribedOperator, running: Description, query: Descr
         is_known = keeps_state or no_watermark or modes in _OTHER_GROUPS
         if not (is_known and planned.name in _AGGREGATIONS):
             yield f"{name}: output mode {modes[0] or 'not given'} becomes {modes[1] or 'not given'}"
+    if UNSEEN_DATA in planned.properties.get("static data", ""):
+        yield f"{name}: the rows of the static data that it is joined with"
     for setting in _OF_EXPRESSIONS:
         one, other = running.settings.get(setting), query.settings.get(setting)
         if one != other and planned.keys:
