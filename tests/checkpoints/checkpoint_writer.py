@@ -67,7 +67,7 @@ def write_state(folder: Path) -> Path:
 
 def _partitions(operator: Path) -> range:
     texts = [path.read_text("utf-8", "replace") for path in (operator / "_metadata").rglob("*") if path.is_file()]
-    return range(max([1, *(int(number) for text in texts for number in re.findall(r'"numPartitions":(\d+)', text))]))
+    return range(max([1, *(int(number) for text in texts for number in re.findall(r'"numPartitions":\s*(\d+)', text))]))
 
 
 def write_checkpoint(folder: Path, files: Iterable[tuple[int, bytes]], variables: Iterable[str] = ("totals",)) -> Path:

@@ -176,7 +176,8 @@ def test_a_variable_under_another_name_is_a_loss_that_is_said_with_both_names() 
 def test_a_query_with_an_operator_beside_is_never_fine(totals: Path) -> None:
     shutil.copytree(FIXTURES / "dedup_rocksdb/state/0", totals / "state/1")
     metadata = totals / "state/1/_metadata/metadata"
-    metadata.write_text(metadata.read_text().replace('"operatorId":0', '"operatorId":1'))
+    text = metadata.read_text().replace('"operatorId":0', '"operatorId":1')
+    metadata.write_text(text.replace('"numPartitions":1', '"numPartitions":2'))
     (totals / "state/1/0/1.delta").unlink()
     write_state(totals)
     plan = json.loads(plan_as_is(str(totals), [totals]))
