@@ -88,7 +88,7 @@ urlpatterns = [
     path("registries/<segment:registry>/deprecate", subjects.deprecate, name="subjects_deprecate"),
     path("registries/<segment:registry>/describe", subjects.describe_several, name="subjects_describe"),
     path("registries/<segment:registry>/subjects/<segment:subject>/", include(_SUBJECT)),
-    path("registries/<segment:registry>/orphans", usage.orphans, name="orphans"),
+    path("registries/<segment:registry>/unused-subjects", usage.unused_subjects, name="unused_subjects"),
     path("map", lineage.lineage_map, name="map"),
     path("fields", subjects.field, name="field"),
     path("decode", usage.DecodeView.as_view(), name="decode"),

@@ -19,7 +19,7 @@ from dashboard.compare.comparison import (
     UnchangedField,
     VersionComparison,
 )
-from dashboard.compare.proof import DIRECTIONS, MAX_RENAMES, RenameView, parting_note, proof_of, rename_views
+from dashboard.compare.proof import DIRECTIONS, MAX_RENAMES, RenameView, disagreement_note, proof_of, rename_views
 from dashboard.components.badges import ChangeKind, Verdict, format_name
 from dashboard.components.diff import MAX_ROWS, TextDiff, laid_out, laid_out_diff, text_diff
 from dashboard.components.frame import environment_of
@@ -133,7 +133,9 @@ def present_comparison(
         unproved=proved.unproved if proved else "",
         formatting_differs=comparison.old.submitted != comparison.new.submitted,
         same_meaning=comparison.same_meaning,
-        partings=tuple(parting_note(item, f"parting-{n}") for n, item in enumerate(proved.partings)) if proved else (),
+        disagreements=tuple(disagreement_note(item, f"disagreement-{n}") for n, item in enumerate(proved.disagreements))
+        if proved
+        else (),
         renames=renames,
         hidden_renames=len(proved.renames) - len(renames) if proved else 0,
         extras=extras,
@@ -354,7 +356,7 @@ def _card(weighed: _Weighed, notes: Notes) -> ChangeCard:
         remedy=first_item.remedy if first_item else "",
         evidence=tuple(dict.fromkeys(note for item in items for note in notes.get((item.rule, item.named_path), ()))),
         example=next((item.example for item in items if item.example), ""),
-        parting=finding_parting(items),
+        disagreement=finding_disagreement(items),
         proofs=tuple(
             proof
             for index, item in enumerate(items)
@@ -363,7 +365,7 @@ def _card(weighed: _Weighed, notes: Notes) -> ChangeCard:
     )
 
 
-def finding_parting(items: Sequence[ReportItem]) -> str:
+def finding_disagreement(items: Sequence[ReportItem]) -> str:
     """Say where the rules judge a change differently than its data; a sentence per direction."""
     sentences = []
     for direction, label in DIRECTIONS.items():

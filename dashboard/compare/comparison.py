@@ -41,7 +41,7 @@ class ChangeCard:
     `sentence` describes it; `before` and `after` are the old and new value as text, None if absent. `new_reads_old` and
     `old_reads_new` are the verdicts of both directions, `verdict` the worse one. `why` and `remedy` are the rule's
     sentences, or "". `example` is a made-up value that shows the problem, `evidence` comes from real data; most changes
-    have neither. `proofs` are data that show it; `parting` says where rules and data disagree. In a request,
+    have neither. `proofs` are data that show it; `disagreement` says where rules and data disagree. In a request,
     `comment_url` opens a discussion of the path, and `threads` links to existing ones. `business` is the sentence in
     business words, "" if not requested; `meaning` is the field's doc.
     """
@@ -60,7 +60,7 @@ class ChangeCard:
     remedy: str = ""
     example: str = ""
     evidence: tuple[EvidenceLine, ...] = ()
-    parting: str = ""
+    disagreement: str = ""
     proofs: tuple[Proof, ...] = ()
     comment_url: str = ""
     threads: tuple[Link, ...] = ()
@@ -115,7 +115,7 @@ class VersionComparison:
 
     `sentence` is the summary, `headline` the verdict as a deployment order ("Deploy consumers first", "Any order"),
     `verdict` the overall one. `same_meaning` says that only formatting or docs differ. `problem` says that a side is
-    invalid or the formats differ; the text is still shown. `partings` say where rules and data disagree over the whole
+    invalid or the formats differ; the text is still shown. `disagreements` say where rules and data disagree over the whole
     pair, `renames` are suspected ones, `unchanged` the fields that are the same. `formatting_differs` says that the
     submitted texts differ, `formatting_hidden` the number of further lines that differ in them, `unproved` why there
     are no proofs, `hidden_changes` and `hidden_renames` the number of omitted ones. `extras` are changes of metadata,
@@ -135,7 +135,7 @@ class VersionComparison:
     text: TextDiff | None = None
     same_meaning: bool = False
     problem: Problem | None = None
-    partings: tuple[DisagreementNote, ...] = ()
+    disagreements: tuple[DisagreementNote, ...] = ()
     renames: tuple[RenameView, ...] = ()
     unchanged: tuple[UnchangedField, ...] = ()
     formatting_differs: bool = False
@@ -248,7 +248,7 @@ def comparison_markdown(subject: str, comparison: VersionComparison) -> str:
         parts.append("\n".join(["| direction | verdict |", "|---|---|", *rows]))
     if comparison.problem:
         parts.append(plain(comparison.problem.what))
-    parts += [f"> {plain(note.title)}. {plain(note.sentence)}" for note in comparison.partings]
+    parts += [f"> {plain(note.title)}. {plain(note.sentence)}" for note in comparison.disagreements]
     for group in comparison.groups:
         parts.append(f"## {code(group.name)}")
         parts += ["\n".join(_card(card)) for card in group.cards]
@@ -283,7 +283,7 @@ def _card(card: ChangeCard) -> Iterator[str]:
     if card.before is not None or card.after is not None:
         yield f"  {_value(card.before)} → {_value(card.after)}  "
     details = [
-        ("Rules and data disagree", card.parting),
+        ("Rules and data disagree", card.disagreement),
         ("Why", card.why),
         ("Repair", card.remedy),
         ("For example", card.example),

@@ -152,7 +152,7 @@ MAX_RENAMES: Final = 20
 #: maximum length of a text that is repeated in full after each edit
 MAX_WHOLE: Final = 20_000
 DIRECTIONS: Final = {"BACKWARD": _("New reader, old data"), "FORWARD": _("Old reader, new data")}
-_PARTED: Final[dict[tuple[Answer, Answer], str]] = {
+_TITLES: Final[dict[tuple[Answer, Answer], str]] = {
     ("yes", "no"): _("The rules accept it, but data changes"),
     ("yes", "unknown"): _("The rules accept it, but the data doesn’t prove it"),
     ("yes", "differs"): _("The rules accept it, but decoders differ"),
@@ -181,14 +181,14 @@ def proof_of(witness: Witness | None, direction: str, anchor: str) -> Proof | No
     )
 
 
-def parting_note(parting: Disagreement, anchor: str) -> DisagreementNote:
+def disagreement_note(disagreement: Disagreement, anchor: str) -> DisagreementNote:
     """Convert a disagreement of rules and data for display."""
     return DisagreementNote(
-        title=f"{DIRECTIONS[parting.direction]}: {_PARTED[parting.by_rules, parting.by_data].lower()}"
-        if (parting.by_rules, parting.by_data) in _PARTED
-        else DIRECTIONS[parting.direction],
-        sentence=parting.sentence,
-        proof=proof_of(parting.witness, parting.direction, anchor),
+        title=f"{DIRECTIONS[disagreement.direction]}: {_TITLES[disagreement.by_rules, disagreement.by_data].lower()}"
+        if (disagreement.by_rules, disagreement.by_data) in _TITLES
+        else DIRECTIONS[disagreement.direction],
+        sentence=disagreement.sentence,
+        proof=proof_of(disagreement.witness, disagreement.direction, anchor),
     )
 
 

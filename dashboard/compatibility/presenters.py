@@ -70,7 +70,7 @@ class ReportFinding:
     after: str | None = None
     why: str = ""
     remedy: str = ""
-    parting: str = ""
+    disagreement: str = ""
     proof: Proof | None = None
     business: str = ""
     meaning: str = ""
@@ -240,7 +240,7 @@ class ReportResult:
     beyond: tuple[ReportFinding, ...] = ()
     hidden_findings: int = 0
     hidden_beyond: int = 0
-    partings: tuple[DisagreementNote, ...] = ()
+    disagreements: tuple[DisagreementNote, ...] = ()
     compared_with_data: int = 0
     policy: PolicyResult | None = None
     renames: tuple[RenameView, ...] = ()

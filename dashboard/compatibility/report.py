@@ -268,7 +268,7 @@ def _against_latest(
         return None
     if result.in_business_words:
         comparison = in_business_words(comparison, facts_of(registry, name, "latest"), comparison.new.format)
-    return replace(comparison, partings=(), renames=(), hidden_renames=0)
+    return replace(comparison, disagreements=(), renames=(), hidden_renames=0)
 
 
 def _is_whole(request: HttpRequest) -> bool:

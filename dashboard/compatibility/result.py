@@ -9,9 +9,17 @@ from typing import Final
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from dashboard.compare.change_cards import finding_parting, verdict_of, with_changes
+from dashboard.compare.change_cards import finding_disagreement, verdict_of, with_changes
 from dashboard.compare.change_details import shown_value
-from dashboard.compare.proof import DIRECTIONS, MAX_RENAMES, EditView, edit_view, parting_note, proof_of, rename_views
+from dashboard.compare.proof import (
+    DIRECTIONS,
+    MAX_RENAMES,
+    EditView,
+    disagreement_note,
+    edit_view,
+    proof_of,
+    rename_views,
+)
 from dashboard.compatibility.presenters import (
     LevelResult,
     LintGroup,
@@ -104,7 +112,9 @@ def present_proposal(
         ),
         hidden_findings=len(within[limit:]),
         hidden_beyond=len(beyond[limit_beyond:]),
-        partings=tuple(parting_note(item, f"parting-{n}") for n, item in enumerate(assessment.partings)),
+        disagreements=tuple(
+            disagreement_note(item, f"disagreement-{n}") for n, item in enumerate(assessment.disagreements)
+        ),
         compared_with_data=assessment.compared_with_data,
         policy=_policy(proposal.policy) if proposal.policy else None,
         renames=rename_views(
@@ -243,7 +253,7 @@ def _finding(anchor: str, same: Sequence[ReportItem], profile: Profile, *, is_as
         after=shown_value(item.after),
         why=item.why,
         remedy=item.remedy,
-        parting=finding_parting([item]),
+        disagreement=finding_disagreement([item]),
         proof=proof_of(_witness(same), item.direction, f"bytes-{anchor}"),
     )
 

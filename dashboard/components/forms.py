@@ -144,8 +144,8 @@ class ServiceForm(forms.Form):
 
     `label` is the button's, `success` the message on success, in which `%(result)s` is the service's result. `permission` is
     checked before the fields if the service would check it only after them. `conditional` names the fields that are
-    required only by some values or buttons. `refusals` are errors shown on the form with the `cure` and `status`;
-    others propagate. `sections` divide a long form.
+    required only by some values or buttons. `refusals` are errors shown on the form with the `cure` and
+    `response_status`; others propagate. `sections` divide a long form.
     """
 
     service: ClassVar[Callable[..., object]]
@@ -159,7 +159,7 @@ class ServiceForm(forms.Form):
     refusals: ClassVar[tuple[type[SchemadeskError], ...]] = (Conflict, InvalidInput)
     sections: Sequence[FormSection] = ()
     result: Any = None
-    status = 422
+    response_status = 422
     bound_field_class = StyledField
 
     def __init__(self, data: Any = None, *, key: object = "", **options: Any) -> None:
@@ -182,7 +182,7 @@ class ServiceForm(forms.Form):
         except SecondPersonRequired:
             raise
         except self.refusals as error:
-            self.status = 403 if isinstance(error, NotAllowed) else 422
+            self.response_status = 403 if isinstance(error, NotAllowed) else 422
             self.add_service_error(error)
             return False
         return True

@@ -237,7 +237,7 @@ _API_LISTS: Final[Mapping[str, _List]] = {
         note=_("An image for a README. Without format=badge you get the result with its reasons."),
         title=_("Badge: can it be promoted?"),
     ),
-    "versions": _List("/api/v1/registries/{registry}/subjects/{subject}/life", {"at": "at"}),
+    "versions": _List("/api/v1/registries/{registry}/subjects/{subject}/timeline", {"at": "at"}),
     "policy": _List("/api/v1/registries/{registry}/policy", {"cursor": "cursor", "at": "at"}),
     "what-if": _List(
         "/api/v1/registries/{registry}/what-if", {name: name for name in ("level", "context", "subject", "cursor")}
@@ -258,9 +258,11 @@ _API_LISTS: Final[Mapping[str, _List]] = {
         {("state", "all"): "", ("state", "resolving"): "", ("muted", "only"): "true", ("muted", "all"): "null"},
     ),
     "board": _List("/api/v1/board", {"q": "text", "show": "show", "after": "after", "at": "at"}),
-    "ghosts": _List("/api/v1/ghosts", {"q": "text", **{name: name for name in ("environment", "state", "before")}}),
+    "unapproved_versions": _List(
+        "/api/v1/unapproved-versions", {"q": "text", **{name: name for name in ("environment", "state", "before")}}
+    ),
     "usage": _List("/api/v1/registries/{registry}/subjects/{subject}/usage"),
-    "orphans": _List("/api/v1/registries/{registry}/orphans", {"after": "after"}),
+    "unused_subjects": _List("/api/v1/registries/{registry}/unused-subjects", {"after": "after"}),
     "search": _List("/api/v1/search", {name: name for name in ("q", "group", "cursor")}),
     "inbox": _List(
         "/api/v1/notifications",
@@ -268,7 +270,7 @@ _API_LISTS: Final[Mapping[str, _List]] = {
         {("show", "unread"): "true", ("show", "all"): ""},
     ),
     "registries": _List("/api/v1/registries"),
-    "moving": _List("/api/v1/registries/{registry}/export", note=_("One JSON object per line.")),
+    "transfer": _List("/api/v1/registries/{registry}/export", note=_("One JSON object per line.")),
     "deleted": _List("/api/v1/registries/{registry}/copies", {"before": "before"}),
     "webhooks": _List("/api/v1/webhooks"),
     "deliveries": _List("/api/v1/webhooks/{webhook}/deliveries", {"before": "before"}),

@@ -33,7 +33,7 @@ from dashboard.components.widgets import (
 )
 from dashboard.promotions.request_form import WAY
 from dashboard.promotions.request_list import at_utc
-from dashboard.subjects.lifecycle import LifeMark, standing_mark
+from dashboard.subjects.lifecycle import VersionMark, status_mark
 from registry.access.permission_filters import extent_of
 from registry.access.roles import Actor, may_somewhere, refusal
 from registry.audit import time_travel
@@ -60,7 +60,7 @@ class BoardCell:
     schema_id: int | None = None
     url: str = ""
     since: datetime | None = None
-    marks: tuple[LifeMark, ...] = ()
+    marks: tuple[VersionMark, ...] = ()
     notes: tuple[str, ...] = ()
     behind: str = ""
     seen_at: datetime | None = None
@@ -299,7 +299,7 @@ def _cell(cell: boards.BoardCell, name: str, before: str, context: _RowContext) 
         since=cell.since,
         seen_at=context.last_seen_at.get(cell.row),
         seen_older=_older(cell, context.last_seen_at),
-        marks=(standing_mark(cell.standing),) if cell.standing else (),
+        marks=(status_mark(cell.status),) if cell.status else (),
         notes=_notes(cell, before),
         behind=_behind(cell, before),
         outlook=Outlook.of(cell.verdict) if cell.verdict and time_travel.moment() is None else None,

@@ -18,18 +18,18 @@ from dashboard.components.links import cursor_paging, whole_number, with_query
 from dashboard.components.tables import ListFilter, active_filters, read_filters
 from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Frame, Paging, SearchBox, Section
-from dashboard.subjects.lifecycle import REQUEST, STANDING, AdoptForm, LifeMark, StandingForm, standing_mark
+from dashboard.subjects.lifecycle import REQUEST, STATUS, AdoptForm, StatusForm, VersionMark, status_mark
 from registry.access.roles import Actor, may_in, may_somewhere, refusal, require
 from registry.drift.usage.subject_topics import last_seen
 from registry.promotions import selectors
 from registry.promotions.requests import timeline
 
 
-class QuarantineForm(StandingForm):
+class QuarantineForm(StatusForm):
     """A form that quarantines a version in the list of unapproved ones."""
 
     label = _("Quarantine")
-    standing = forms.CharField(widget=forms.HiddenInput, initial=timeline.QUARANTINED)  # type: ignore[assignment]
+    status = forms.CharField(widget=forms.HiddenInput, initial=timeline.QUARANTINED)  # type: ignore[assignment]
     ends_at = None  # type: ignore[assignment]
     message = forms.CharField(  # type: ignore[assignment]
         label=_("Reason for the quarantine"),
@@ -49,7 +49,7 @@ class UnapprovedVersionRow:
 
     info: timeline.UnapprovedVersion
     seen_at: datetime | None = None
-    mark: LifeMark | None = None
+    mark: VersionMark | None = None
     adopt: AdoptForm | None = None
     adopt_refused: str = ""
     quarantine: QuarantineForm | None = None
@@ -58,7 +58,7 @@ class UnapprovedVersionRow:
     @property
     def channel(self) -> str:
         """The channel by which it was registered."""
-        return channel_name(self.info.door)
+        return channel_name(self.info.channel)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,12 +112,14 @@ def unapproved_versions_page(request: HttpRequest) -> UnapprovedVersionsPage:
         before=before,
         limit=PAGE_ROWS,
     )
-    last_seen_at = last_seen([ghost.id for ghost in page.rows])
+    last_seen_at = last_seen([info.id for info in page.rows])
     return UnapprovedVersionsPage(
         frame=make_frame(request, title=gettext("Unapproved versions"), section=Section.PROMOTIONS, order=order),
         search=_search(chosen, [name for name in order if may_in(actor, "schema.read", name)]),
-        rows=tuple(_row(ghost, actor, last_seen_at.get(ghost.id)) for ghost in page.rows),
-        paging=cursor_paging(page.rows, reverse("ui:ghosts"), chosen, is_first=not before, before=page.before),
+        rows=tuple(_row(info, actor, last_seen_at.get(info.id)) for info in page.rows),
+        paging=cursor_paging(
+            page.rows, reverse("ui:unapproved_versions"), chosen, is_first=not before, before=page.before
+        ),
         back=request.get_full_path(),
         alone=len(order) < 2,
     )
@@ -126,7 +128,7 @@ def unapproved_versions_page(request: HttpRequest) -> UnapprovedVersionsPage:
 def _search(chosen: Mapping[str, str], order: list[str]) -> SearchBox:
     _, environment, state = FILTERS
     return SearchBox(
-        url=reverse("ui:ghosts"),
+        url=reverse("ui:unapproved_versions"),
         query=chosen["q"],
         label=gettext("Search subjects"),
         placeholder="orders",
@@ -134,19 +136,19 @@ def _search(chosen: Mapping[str, str], order: list[str]) -> SearchBox:
             environment.select(chosen["environment"], {name: name for name in order}),
             state.select(chosen["state"]),
         ),
-        active=active_filters(FILTERS, chosen, lambda values: with_query(reverse("ui:ghosts"), values)),
+        active=active_filters(FILTERS, chosen, lambda values: with_query(reverse("ui:unapproved_versions"), values)),
     )
 
 
-def _row(ghost: timeline.UnapprovedVersion, actor: Actor, seen_at: datetime | None) -> UnapprovedVersionRow:
-    of = {"registry": ghost.environment, "subject": ghost.subject.qualified}
-    is_quarantined = ghost.standing is not None and ghost.standing.standing == timeline.QUARANTINED
+def _row(info: timeline.UnapprovedVersion, actor: Actor, seen_at: datetime | None) -> UnapprovedVersionRow:
+    of = {"registry": info.environment, "subject": info.subject.qualified}
+    is_quarantined = info.status is not None and info.status.status == timeline.QUARANTINED
     return UnapprovedVersionRow(
-        info=ghost,
+        info=info,
         seen_at=seen_at,
-        mark=standing_mark(ghost.standing) if ghost.standing else None,
-        adopt=None if ghost.request else AdoptForm(key=ghost.id),
+        mark=status_mark(info.status) if info.status else None,
+        adopt=None if info.request else AdoptForm(key=info.id),
         adopt_refused=refusal(actor, REQUEST, **of),
-        quarantine=None if is_quarantined else QuarantineForm(key=ghost.id),
-        quarantine_refused=refusal(actor, STANDING, **of),
+        quarantine=None if is_quarantined else QuarantineForm(key=info.id),
+        quarantine_refused=refusal(actor, STATUS, **of),
     )

@@ -236,9 +236,11 @@ def loosening_response(request: HttpRequest, error: SecondPersonRequired) -> Htt
 
 @require_safe
 @travels
-def ghosts(request: HttpRequest) -> HttpResponse:
+def unapproved_versions(request: HttpRequest) -> HttpResponse:
     """Show unapproved versions; htmx gets only the list."""
-    return render_page(request, "promotions/ghosts.html", unapproved_versions_page(request), {"list": "list"})
+    return render_page(
+        request, "environments/unapproved_versions.html", unapproved_versions_page(request), {"list": "list"}
+    )
 
 
 #: path below the environment's URL, name, form
@@ -269,5 +271,5 @@ urlpatterns = [
         )
         for route, name, form in _FORMS
     ),
-    path("ghosts", ghosts, name="ghosts"),
+    path("unapproved-versions", unapproved_versions, name="unapproved_versions"),
 ]

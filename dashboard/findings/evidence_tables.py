@@ -22,7 +22,7 @@ SHOWN_ROWS = 50
 NAMES = frozenset(
     {
         "partition", "start", "end", "first_offset", "last_offset", "offset", "schema_id", "operator", "version", "batch",
-        "newer", "latest_in_use", "least", "batch_before", "batch_now", "task",
+        "newer", "latest_in_use", "minimum_version", "batch_before", "batch_now", "task",
     }
 )  # fmt: skip
 #: columns with values from data, shown verbatim

@@ -270,7 +270,7 @@ def _is_same(one: str, other: str | None) -> bool:
 _SENTENCES: Final = {
     "released": _("version %(version)s was released by request %(request)s"),
     "registered": _("version %(version)s was registered"),
-    "ghost": _("version %(version)s was registered without a request"),
+    "unapproved": _("version %(version)s was registered without a request"),
     "deleted": _("version %(version)s was deleted"),
     "restored": _("version %(version)s was restored"),
     "level": _("the compatibility level was set to %(name)s"),
@@ -312,7 +312,7 @@ def _url(item: Suspicion, info: FindingInfo) -> str:
         return reverse("ui:source", args=[info.source_id]) if info.source_name else ""
     if item.kind in ("client", "client_changed"):
         return subject_url(info.registry, item.subject, "usage") + "#clients-title"
-    if item.subject and item.kind in ("registered", "ghost"):
+    if item.subject and item.kind in ("registered", "unapproved"):
         return subject_url(info.registry, item.subject, version=item.version)
     if item.subject and item.kind in ("level", "mode"):
         return subject_url(info.registry, item.subject, tab="settings")

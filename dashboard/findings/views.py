@@ -62,7 +62,7 @@ class FindingFormView(ServiceFormView):
     def show(self, form: ServiceForm, **route: Any) -> HttpResponse:
         """Show the page with the form's errors."""
         page = findings.finding_page(self.request, route["finding_id"], form)
-        return render(self.request, "drift/finding.html", {"page": page}, status=form.status)
+        return render(self.request, "drift/finding.html", {"page": page}, status=form.response_status)
 
     def after(self, **route: Any) -> HttpResponse:
         """Redirect to the page with the form."""

@@ -68,7 +68,7 @@ class SubscriptionFormView(ServiceFormView):
     def show(self, form: ServiceForm, **route: Any) -> HttpResponse:
         """Show the page with the form's errors."""
         page = pages.subscriptions_page(self.request, form)
-        return render(self.request, SUBSCRIPTIONS, {"page": page}, status=form.status)
+        return render(self.request, SUBSCRIPTIONS, {"page": page}, status=form.response_status)
 
 
 @csrf_exempt  # mail clients post without one of our pages; the signed token in the URL authorizes the request
@@ -108,7 +108,7 @@ class WebhookFormView(ServiceFormView):
     def show(self, form: ServiceForm, **route: Any) -> HttpResponse:
         """Show the form with its errors."""
         page = pages.webhook_form(self.request, **route, sent=form)
-        return render(self.request, FORM, {"page": page}, status=form.status)
+        return render(self.request, FORM, {"page": page}, status=form.response_status)
 
     def done(self, form: ServiceForm, **route: Any) -> HttpResponse:
         """Show the webhook with its key."""

@@ -105,7 +105,7 @@ _FIXES: Final[dict[str, _Fix]] = {
     "own-request": _RULES,
     "mode": _POLICY,
     "config": _POLICY,
-    "standing": _SUBJECT,
+    "status": _SUBJECT,
     "references": _SUBJECT,
     "rights": (_("People and groups"), lambda item, info: reverse("ui:people")),
     "sign-in": (_("Sign in"), lambda item, info: with_query(reverse("account_login"), {"next": _page(info)})),

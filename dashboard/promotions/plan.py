@@ -203,7 +203,7 @@ _FAILED: Final = {
     "reserved-fields": _("Reserved fields used"),
     "schema": _("Invalid schema"),
     "something-to-do": _("Nothing to do"),
-    "standing": _("Not active"),
+    "status": _("Not active"),
     "threads": _("Open discussion"),
 }
 

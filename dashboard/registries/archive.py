@@ -207,7 +207,7 @@ def restore_label(copy: CopyInfo) -> str:
 
 def moving_crumb(registry: str) -> Crumb:
     """Return the breadcrumb of the export and import page."""
-    return crumb(gettext("Export and import"), "moving", registry)
+    return crumb(gettext("Export and import"), "transfer", registry)
 
 
 def copy_page(request: HttpRequest, registry: str, number: int) -> CopyPage:
@@ -280,7 +280,7 @@ def _sentence(plan: Plan) -> str:
     return gettext("Of %(versions)s: %(parts)s.") % {"versions": versions, "parts": parts}
 
 
-def moving_page(request: HttpRequest, registry: str, *, error: str = "") -> ImportExportPage:
+def transfer_page(request: HttpRequest, registry: str, *, error: str = "") -> ImportExportPage:
     """Return the page, with the error of an uploaded file. Raises RegistryNotFound."""
     registry_row, actor = get_registry(registry), page_actor(request)
     subjects, versions = amounts_of(registry_row)
@@ -291,7 +291,7 @@ def moving_page(request: HttpRequest, registry: str, *, error: str = "") -> Impo
             section=Section.POLICY,
             registry=registry,
             crumbs=(subjects_crumb(registry),),
-            url_in=lambda other: reverse("ui:moving", args=[other]),
+            url_in=lambda other: reverse("ui:transfer", args=[other]),
         ),
         registry=registry,
         subjects=subjects,

@@ -135,10 +135,10 @@ def refresh(request: HttpRequest, registry: str) -> HttpResponse:
 
 
 @require_safe
-def moving(request: HttpRequest, registry: str) -> HttpResponse:
+def transfer(request: HttpRequest, registry: str) -> HttpResponse:
     """Show the export and import page of a registry."""
     require(page_actor(request), "schema.read", registry=registry)
-    return render(request, "registries/moving.html", {"page": archive.moving_page(request, registry)})
+    return render(request, "registries/transfer.html", {"page": archive.transfer_page(request, registry)})
 
 
 @require_POST
@@ -159,8 +159,8 @@ def send(request: HttpRequest, registry: str) -> HttpResponse:
             raise InvalidInput(gettext("Choose a file first."), field="file")
         number = send_file(registry=registry, data=file.read(), size=file.size or 0, name=file.name or "", by=actor)
     except (Conflict, InvalidInput) as error:
-        page = archive.moving_page(request, registry, error=error.placed)
-        return render(request, "registries/moving.html", {"page": page}, status=422)
+        page = archive.transfer_page(request, registry, error=error.placed)
+        return render(request, "registries/transfer.html", {"page": page}, status=422)
     return redirect(archive.copy_url(registry, number))
 
 
@@ -188,7 +188,7 @@ def copy_file(request: HttpRequest, registry: str, copy_id: int) -> FileResponse
 
 
 @require_POST
-def copy_bring(request: HttpRequest, registry: str, copy_id: int) -> HttpResponse:
+def copy_restore(request: HttpRequest, registry: str, copy_id: int) -> HttpResponse:
     """Import a copy according to the confirmed plan."""
     ways = archive.asked_ways(request)
     try:
@@ -206,11 +206,11 @@ def copy_bring(request: HttpRequest, registry: str, copy_id: int) -> HttpRespons
 
 
 @require_POST
-def copy_forget(request: HttpRequest, registry: str, copy_id: int) -> HttpResponse:
+def copy_delete(request: HttpRequest, registry: str, copy_id: int) -> HttpResponse:
     """Delete a copy now."""
     name = forget(registry=registry, number=copy_id, by=page_actor(request))
     messages.success(request, gettext("The copy of %(name)s was deleted.") % {"name": name[:200]})
-    return redirect("ui:moving", registry)
+    return redirect("ui:transfer", registry)
 
 
 #: (page, part) → form of a scope
@@ -283,14 +283,14 @@ urlpatterns = [
     path("registries/<segment:registry>/test", ConnectionTestView.as_view(), name="registry_test"),
     path("registries/<segment:registry>/refresh", refresh, name="registry_refresh"),
     path("registries/<segment:registry>/disconnect", DisconnectView.as_view(), name="registry_disconnect"),
-    path("registries/<segment:registry>/moving", moving, name="moving"),
-    path("registries/<segment:registry>/moving/export", export, name="registry_export"),
-    path("registries/<segment:registry>/moving/import", send, name="registry_import"),
+    path("registries/<segment:registry>/transfer", transfer, name="transfer"),
+    path("registries/<segment:registry>/transfer/export", export, name="registry_export"),
+    path("registries/<segment:registry>/transfer/import", send, name="registry_import"),
     path("registries/<segment:registry>/deleted", deleted, name="deleted"),
     path("registries/<segment:registry>/copies/<int:copy_id>", copy, name="copy"),
     path("registries/<segment:registry>/copies/<int:copy_id>/file", copy_file, name="copy_file"),
-    path("registries/<segment:registry>/copies/<int:copy_id>/bring", copy_bring, name="copy_bring"),
-    path("registries/<segment:registry>/copies/<int:copy_id>/forget", copy_forget, name="copy_forget"),
+    path("registries/<segment:registry>/copies/<int:copy_id>/restore", copy_restore, name="copy_restore"),
+    path("registries/<segment:registry>/copies/<int:copy_id>/delete", copy_delete, name="copy_delete"),
     path("registries/<segment:registry>/policy", policy, name="policy"),
     path("registries/<segment:registry>/policy/change", PolicyFormView.as_view(page="change"), name="policy_change"),
     path("registries/<segment:registry>/policy/reset", PolicyFormView.as_view(page="reset"), name="policy_reset"),

@@ -20,7 +20,7 @@ from dashboard.components.translation import counted, listing
 from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Action
 from dashboard.registries.policy_forms import MODE_SENTENCES, scoped_url
-from dashboard.subjects.lifecycle import LifeMark, LifeState, life_mark, marks_of
+from dashboard.subjects.lifecycle import VersionMark, VersionState, marks_of, version_mark
 from dashboard.subjects.presenters import SubjectSetting, TopicLink, TopicLinks
 from registry.access.name_patterns import pattern_of
 from registry.access.roles import Actor, may, refusal
@@ -251,23 +251,23 @@ def _asked_of_all(directions: Sequence[str], versions: int) -> str:
 # -- its state and its topics ------------------------------------------------------------------------------------------
 
 
-def state_mark(lives: Mapping[int, VersionTimeline], newest: int | None) -> LifeMark:
+def state_mark(lives: Mapping[int, VersionTimeline], newest: int | None) -> VersionMark:
     """Return the state of the subject: that of its newest live version."""
     if newest is None or newest not in lives:
-        return life_mark(LifeState.DELETED, gettext("All versions are soft-deleted."))
+        return version_mark(VersionState.DELETED, gettext("All versions are soft-deleted."))
     life = lives[newest]
     version = {"version": newest}
     marks = marks_of(life)
     if marks:
-        return marks[-1] if life.standing is not None else marks[0]
+        return marks[-1] if life.status is not None else marks[0]
     if life.releases:
         where = listing(dict.fromkeys(release.environment for release in life.releases))
-        return LifeMark(
-            state=LifeState.RELEASED,
+        return VersionMark(
+            state=VersionState.RELEASED,
             word=gettext("Released to %(where)s") % {"where": where},
             sentence=gettext("The newest version, %(version)s, was released there by a request.") % version,
         )
-    return life_mark(LifeState.REGISTERED, gettext("The newest version, %(version)s, is active.") % version)
+    return version_mark(VersionState.REGISTERED, gettext("The newest version, %(version)s, is active.") % version)
 
 
 def topic_links(actor: Actor, registry: Registry, name: SubjectName, own: Iterable[Topic]) -> TopicLinks:

@@ -19,16 +19,16 @@ from registry.drift.services import minimum_version
 from registry.promotions.models import PromotionRequest
 from registry.promotions.selectors import VersionTimeline
 from registry.promotions.services import request_adoption, request_roll_back
-from registry.subjects.lifecycle.retirement import clear_standing, set_standing
-from registry.subjects.models import Registry, VersionStanding
+from registry.subjects.lifecycle.retirement import clear_version_status, set_version_status
+from registry.subjects.models import Registry, VersionStatus
 from registry.subjects.versions.qualified_names import SubjectName
-from registry.subjects.versions.versions import Standing
+from registry.subjects.versions.versions import StatusInfo
 
-STANDING: Final = "version.standing"
+STATUS: Final = "version.status"
 REQUEST: Final = "promotion.request"
 
 
-class LifeState(BadgeState):
+class VersionState(BadgeState):
     """The state of a version; the last two apply to whole subjects."""
 
     DRAFT = ("draft", "unknown", "pencil", _("Draft"))
@@ -38,7 +38,7 @@ class LifeState(BadgeState):
     APPLYING = ("applying", "info", "loader", _("Applying"))
     FAILED = ("failed", "breaks", "octagon-x", _("Partly failed"))
     RELEASED = ("released", "ok", "rocket", _("Released"))
-    GHOST = ("ghost", "care", "circle-question-mark", _("Unapproved"))
+    UNAPPROVED = ("unapproved", "care", "circle-question-mark", _("Unapproved"))
     DEPRECATED = ("deprecated", "care", "hourglass", _("Deprecated"))
     RETIRED = ("retired", "unknown", "circle-slash", _("Retired"))
     QUARANTINED = ("quarantined", "breaks", "ban", _("Quarantined"))
@@ -47,10 +47,10 @@ class LifeState(BadgeState):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LifeMark:
+class VersionMark:
     """A state of a version: its label `word` ("Released to prod"), a `sentence`, and a `url` with the details."""
 
-    state: LifeState
+    state: VersionState
     word: str
     sentence: str
     url: str = ""
@@ -69,7 +69,7 @@ class SubjectForm(ServiceForm):
 class VersionForm(SubjectForm):
     """A form about the version shown on its page."""
 
-    anchor = "#standing"
+    anchor = "#status"
     version = forms.CharField(widget=forms.HiddenInput)
 
     def place(self) -> dict[str, Any]:
@@ -77,20 +77,20 @@ class VersionForm(SubjectForm):
         return {"version": self["version"].value() or None}
 
 
-class StandingForm(VersionForm):
+class StatusForm(VersionForm):
     """A form that deprecates, retires or quarantines a version."""
 
-    service: ClassVar[Callable[..., object]] = staticmethod(set_standing)
+    service: ClassVar[Callable[..., object]] = staticmethod(set_version_status)
     label = _("Set status")
-    success = _("Version %(version)s is %(standing)s. Readers see this in a header.")
-    permission = STANDING
+    success = _("Version %(version)s is %(status)s. Readers see this in a header.")
+    permission = STATUS
 
-    standing = forms.ChoiceField(
+    status = forms.ChoiceField(
         label=_("Status"),
         choices=(
-            (VersionStanding.DEPRECATED, _("Deprecated: use another version, before the end date at the latest")),
-            (VersionStanding.RETIRED, _("Retired: not for new data, still readable")),
-            (VersionStanding.QUARANTINED, _("Quarantined: registered without a request and not trusted")),
+            (VersionStatus.DEPRECATED, _("Deprecated: use another version, before the end date at the latest")),
+            (VersionStatus.RETIRED, _("Retired: not for new data, still readable")),
+            (VersionStatus.QUARANTINED, _("Quarantined: registered without a request and not trusted")),
         ),
     )
     message = LongTextField(  # type: ignore[assignment]
@@ -104,10 +104,10 @@ class StandingForm(VersionForm):
 class ReactivateForm(VersionForm):
     """A form that makes a version active again."""
 
-    service = staticmethod(clear_standing)
+    service = staticmethod(clear_version_status)
     label = _("Reactivate")
     success = _("Version %(version)s is active again.")
-    permission = STANDING
+    permission = STATUS
 
 
 class AdoptForm(VersionForm):
@@ -142,11 +142,11 @@ class RollBackForm(AdoptForm):
 class MinimumForm(SubjectForm):
     """A form that sets the minimum version for producers."""
 
-    anchor = "#least"
+    anchor = "#minimum-version"
     service: ClassVar[Callable[..., object]] = staticmethod(minimum_version.set_minimum_version)
     label = _("Set minimum version")
     success = _("From now on, scans report producers that write versions older than %(version)s.")
-    permission = STANDING
+    permission = STATUS
 
     version = forms.IntegerField(label=_("Minimum version"))
     reason = LongTextField(label=_("Why producers should no longer write older versions"), rows=2)
@@ -163,11 +163,11 @@ class ClearMinimumForm(SubjectForm):
     service = staticmethod(minimum_version.clear_minimum_version)
     label = _("Remove minimum version")
     success = _("Producers may write any version again.")
-    permission = STANDING
+    permission = STATUS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StandingPart:
+class StatusPart:
     """The status of the selected version, and the forms that change it.
 
     `says` is the status in full. `refused` says why the reader may not change it, `request_refused` why they may not
@@ -176,9 +176,9 @@ class StandingPart:
     """
 
     version: int
-    marks: tuple[LifeMark, ...]
+    marks: tuple[VersionMark, ...]
     says: tuple[str, ...]
-    form: StandingForm
+    form: StatusForm
     refused: str = ""
     request_refused: str = ""
     adopt: AdoptForm | None = None
@@ -186,7 +186,7 @@ class StandingPart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeastPart:
+class MinimumPart:
     """The minimum version for producers (None: any), and the form that sets it.
 
     `is_over`: neither that version nor a later one is live, so that the minimum applies to none. `set_refused` says why
@@ -200,53 +200,53 @@ class LeastPart:
     set_refused: str = ""
 
 
-def life_mark(state: LifeState, sentence: str) -> LifeMark:
+def version_mark(state: VersionState, sentence: str) -> VersionMark:
     """Return the mark of a state under its own label."""
-    return LifeMark(state=state, word=state.look.word, sentence=sentence)
+    return VersionMark(state=state, word=state.look.word, sentence=sentence)
 
 
-def marks_of(life: VersionTimeline) -> tuple[LifeMark, ...]:
+def marks_of(life: VersionTimeline) -> tuple[VersionMark, ...]:
     """Return the states shown in a version's row; releases are shown by environment instead."""
     marks = []
-    if life.is_ghost:
+    if life.is_unapproved:
         sentence = gettext("It was registered without a request. Request its adoption, or quarantine it.")
-        marks.append(life_mark(LifeState.GHOST, sentence))
+        marks.append(version_mark(VersionState.UNAPPROVED, sentence))
     marks += [
-        LifeMark(
-            state=LifeState.of(request.state),
+        VersionMark(
+            state=VersionState.of(request.state),
             word=gettext("%(word)s for %(target)s")
-            % {"word": LifeState.of(request.state).look.word, "target": request.target},
+            % {"word": VersionState.of(request.state).look.word, "target": request.target},
             sentence=gettext("Request %(id)s to %(kind)s it in %(target)s is %(state)s.")
             % {"id": request.id, "kind": request.kind, "target": request.target, "state": request.state},
             url=reverse("ui:promotion", args=[request.id]),
         )
         for request in life.requests
     ]
-    if life.standing is not None:
-        marks.append(standing_mark(life.standing))
+    if life.status is not None:
+        marks.append(status_mark(life.status))
     return tuple(marks)
 
 
-def standing_mark(standing: Standing) -> LifeMark:
+def status_mark(status: StatusInfo) -> VersionMark:
     """Return the mark of a version's status."""
-    state = LifeState.of(standing.standing)
+    state = VersionState.of(status.status)
     word = str(state.look.word)
-    if standing.ends_at:
-        word = gettext("%(state)s until %(date)s") % {"state": word, "date": f"{standing.ends_at:%Y-%m-%d}"}
-    return LifeMark(state=state, word=word, sentence=standing.message)
+    if status.ends_at:
+        word = gettext("%(state)s until %(date)s") % {"state": word, "date": f"{status.ends_at:%Y-%m-%d}"}
+    return VersionMark(state=state, word=word, sentence=status.message)
 
 
-def standing_part(
+def status_part(
     actor: Actor, registry: str, name: SubjectName, life: VersionTimeline, *, newest: int = 0
-) -> StandingPart:
+) -> StatusPart:
     """Return the status of the selected version, and the forms that change it.
 
     `newest` is the current version of an environment, 0 if the registry isn't one.
     """
-    standing = life.standing
+    status = life.status
     releases = tuple(
-        LifeMark(
-            state=LifeState.RELEASED,
+        VersionMark(
+            state=VersionState.RELEASED,
             word=gettext("Released to %(environment)s") % {"environment": release.environment},
             sentence=gettext("As version %(version)s, by %(released_by)s on %(released_at)s UTC.")
             % {
@@ -260,17 +260,17 @@ def standing_part(
     )
     is_lost = life.deleted_at is not None
     asked = {request.kind for request in life.requests if request.target == registry}
-    is_adoptable = life.is_ghost and PromotionRequest.ADOPT not in asked and not is_lost
+    is_adoptable = life.is_unapproved and PromotionRequest.ADOPT not in asked and not is_lost
     is_earlier = life.version < newest and PromotionRequest.ROLL_BACK not in asked and not is_lost
     roll_back = RollBackForm() if is_earlier else None
     if roll_back:
         roll_back.label = gettext("Request rollback to version %(version)s") % {"version": life.version}
-    return StandingPart(
+    return StatusPart(
         version=life.version,
         marks=(*releases, *marks_of(life)),
-        says=_says(standing),
-        form=StandingForm(initial=asdict(standing) if standing else {}),
-        refused=refusal(actor, STANDING, registry=registry, subject=name.qualified),
+        says=_says(status),
+        form=StatusForm(initial=asdict(status) if status else {}),
+        refused=refusal(actor, STATUS, registry=registry, subject=name.qualified),
         request_refused=refusal(actor, REQUEST, registry=registry, subject=name.qualified)
         if is_adoptable or is_earlier
         else "",
@@ -279,23 +279,23 @@ def standing_part(
     )
 
 
-def _says(standing: Standing | None) -> tuple[str, ...]:
-    if standing is None:
+def _says(status: StatusInfo | None) -> tuple[str, ...]:
+    if status is None:
         return ()
     since = gettext("%(word)s since %(decided_at)s, by %(decided_by)s.") % {
-        "word": LifeState.of(standing.standing).look.word,
-        "decided_at": f"{standing.decided_at:%Y-%m-%d}",
-        "decided_by": standing.decided_by,
+        "word": VersionState.of(status.status).look.word,
+        "decided_at": f"{status.decided_at:%Y-%m-%d}",
+        "decided_by": status.decided_by,
     }
     until = (
-        (gettext("Use it until %(ends_at)s at the latest.") % {"ends_at": f"{standing.ends_at:%Y-%m-%d}"},)
-        if standing.ends_at
+        (gettext("Use it until %(ends_at)s at the latest.") % {"ends_at": f"{status.ends_at:%Y-%m-%d}"},)
+        if status.ends_at
         else ()
     )
-    return (since, *until, standing.message)
+    return (since, *until, status.message)
 
 
-def least_part(registry: Registry, name: SubjectName, newest: int, actor: Actor) -> LeastPart | None:
+def minimum_part(registry: Registry, name: SubjectName, newest: int, actor: Actor) -> MinimumPart | None:
     """Return the minimum version and its form; None in the past, which has no minimums.
 
     `newest` is the newest live version.
@@ -303,10 +303,10 @@ def least_part(registry: Registry, name: SubjectName, newest: int, actor: Actor)
     if moment() is not None:
         return None
     info = minimum_version.minimum_version_of(registry, name)
-    refused = refusal(actor, STANDING, registry=registry.name, subject=name.qualified)
+    refused = refusal(actor, STATUS, registry=registry.name, subject=name.qualified)
     form = MinimumForm(initial={"version": info.version, "reason": info.reason} if info else {})
     form.fields["version"].help_text = gettext("From 2 to %(newest)s.") % {"newest": newest}
-    return LeastPart(
+    return MinimumPart(
         info=info,
         is_over=info is not None and info.version > newest,
         form=form,

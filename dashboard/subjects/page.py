@@ -33,7 +33,7 @@ from dashboard.subjects.header import (
     subject_settings,
     topic_links,
 )
-from dashboard.subjects.lifecycle import least_part, standing_part
+from dashboard.subjects.lifecycle import minimum_part, status_part
 from dashboard.subjects.presenters import ReferenceRow, SelectedVersion, Structure, SubjectPage
 from dashboard.subjects.references import reference_lists
 from dashboard.subjects.structure import field_url, read_structure
@@ -167,7 +167,7 @@ def subject_page(request: HttpRequest, registry: str, subject: str, *, sent: Ser
         lanes=strip,
         selected=_selected(request, whole, selected, structure),
         note=note_part(actor, registry_row, name, note, _tags(whole, selected, structure, note), sent=sent),
-        standing=standing_part(actor, registry, name, lives[selected.version], newest=live[0] if strip and live else 0)
+        status=status_part(actor, registry, name, lives[selected.version], newest=live[0] if strip and live else 0)
         if selected.version in lives
         else None,
         open_findings=open_findings_by_subject(registry_row.name).get(name.qualified, 0),
@@ -258,7 +258,7 @@ def _selected(
         if tab == "settings"
         else (),
         what_if=WhatIfForm(registry.name, name) if tab == "settings" else None,
-        least=least_part(registry, name, max(whole.window.live, default=0), actor) if tab == "settings" else None,
+        minimum=minimum_part(registry, name, max(whole.window.live, default=0), actor) if tab == "settings" else None,
         reference_lists=reference_lists(registry, name, info.version, actor) if tab == "references" else None,
         graph_url=subject_url(registry.name, name.qualified, "references", version=info.version),
     )

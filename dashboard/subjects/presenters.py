@@ -12,7 +12,7 @@ from dashboard.components.widgets import Action, Choice, Environment, Export, Fr
 from dashboard.registries.policy_forms import WhatIfForm
 from dashboard.subjects.bulk import BulkForm
 from dashboard.subjects.descriptions import NotePart, TagChip
-from dashboard.subjects.lifecycle import LeastPart, LifeMark, StandingPart
+from dashboard.subjects.lifecycle import MinimumPart, StatusPart, VersionMark
 from dashboard.subjects.references import ReferenceLists
 from registry.errors import SchemadeskError
 from registry.formats.base import OutlineField
@@ -146,7 +146,7 @@ class SubjectVersionRow:
     via: str = ""
     live_in: tuple[LivePlace, ...] = ()
     selected: bool = False
-    marks: tuple[LifeMark, ...] = ()
+    marks: tuple[VersionMark, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -317,7 +317,7 @@ class SelectedVersion:
     references: tuple[ReferenceRow, ...] = ()
     settings: tuple[SubjectSetting, ...] = ()
     what_if: WhatIfForm | None = None
-    least: LeastPart | None = None
+    minimum: MinimumPart | None = None
     reference_lists: ReferenceLists | None = None
     graph_url: str = ""
     problem: Problem | None = None
@@ -369,12 +369,12 @@ class SubjectPage:
     restore: Action | None = None
     context: str = ""
     mode: str = "READWRITE"
-    state: LifeMark | None = None
+    state: VersionMark | None = None
     topics: TopicLinks = TopicLinks()
     lanes: LaneStrip | None = None
     versions_paging: Paging | None = None
     selected: SelectedVersion | None = None
-    standing: StandingPart | None = None
+    status: StatusPart | None = None
     note: NotePart | None = None
     open_findings: int = 0
     findings_url: str = ""
@@ -386,6 +386,6 @@ class SubjectPage:
         return self.frame.title
 
     @property
-    def state_marks(self) -> tuple[LifeMark, ...]:
+    def state_marks(self) -> tuple[VersionMark, ...]:
         """The state as a tuple of marks."""
         return (self.state,) if self.state else ()

@@ -39,15 +39,15 @@ from registry.subjects.versions.qualified_names import SubjectName
 WORDS: Final[Mapping[str, str]] = {
     "FIELD_UNDECLARED": _("not declared"),
     "FIELD_MISSING": _("required but missing"),
-    "FIELD_KIND_WRONG": _("not the declared type"),
+    "FIELD_TYPE_WRONG": _("not the declared type"),
     "ENUM_VALUE_UNDECLARED": _("unlisted value"),
-    "FIELD_KIND_NEW": _("new type of value"),
-    "NULL_SHARE_ROSE": _("filled less often"),
+    "FIELD_TYPE_NEW": _("new type of value"),
+    "NULL_SHARE_INCREASED": _("filled less often"),
     "ENUM_SHARE_SHIFTED": _("values have changed"),
     "FIELD_NEVER_FILLED": _("no longer filled"),
     "UNIT_CHANGED": _("another unit or form"),
     "DISTINCT_VALUES_CHANGED": _("other values"),
-    "VALUE_RANGE_LEFT": _("outside the usual range"),
+    "VALUES_OUT_OF_RANGE": _("outside the usual range"),
     "FIELDS_SWAPPED": _("swapped with another field"),
 }
 #: findings about undeclared fields that are listed below the table

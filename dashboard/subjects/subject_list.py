@@ -146,7 +146,7 @@ def _unowned(base: str, chosen: Mapping[str, str], page_rows: selectors.SubjectR
 def _links(registry: str, query: str, *, is_whole: bool) -> tuple[Link, ...]:
     """Return links to a search over everything and to lists by status."""
     base = subjects_url(registry)
-    unused = Link(label=gettext("Unused subjects"), url=reverse("ui:orphans", args=[registry]))
+    unused = Link(label=gettext("Unused subjects"), url=reverse("ui:unused_subjects", args=[registry]))
     links = [
         *([unused] if is_whole else []),
         Link(label=gettext("Deprecated"), url=with_query(base, {"state": "deprecated"})),

@@ -239,12 +239,12 @@ class NoteFormView(SubjectFormView):
 
 _FORMS: Final[tuple[tuple[str, str, type[ServiceForm]], ...]] = (
     ("renames", "rename", RenameForm),
-    ("standing", "standing", lifecycle.StandingForm),
+    ("status", "version_status", lifecycle.StatusForm),
     ("reactivate", "reactivate", lifecycle.ReactivateForm),
     ("adopt", "adopt", lifecycle.AdoptForm),
     ("roll-back", "roll_back", lifecycle.RollBackForm),
-    ("least-version", "minimum_version", lifecycle.MinimumForm),
-    ("least-version/clear", "minimum_version_clear", lifecycle.ClearMinimumForm),
+    ("minimum-version", "minimum_version", lifecycle.MinimumForm),
+    ("minimum-version/clear", "minimum_version_clear", lifecycle.ClearMinimumForm),
 )
 #: path below the subject's URL, name, view
 SUBJECT_FORMS: Final = (

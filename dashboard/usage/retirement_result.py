@@ -35,7 +35,7 @@ DONE: Final = {
     HARD: (_("permanently deleted"), _("doesn’t exist")),
     RESTORE: ("restored", _("exists")),
 }
-ORPHANS: Final = 50
+PAGE_SIZE: Final = 50
 
 
 def done_url(registry: Registry, name: SubjectName, done: Retired) -> str:
@@ -91,18 +91,16 @@ def _numbers(text: str) -> list[int]:
 def _states(registry: Registry, name: SubjectName) -> dict[int, str]:
     """Return the present states of the subject's versions."""
     try:
-        rows = get_subject(registry, name, deleted=True).versions.values_list(
-            "version", "deleted_at", "standing__standing"
-        )
+        rows = get_subject(registry, name, deleted=True).versions.values_list("version", "deleted_at", "status__status")
     except NotFound:
         return {}
     return {
         number: gettext("is soft-deleted")
         if deleted
-        else gettext("is %(standing)s") % {"standing": standing}
-        if standing
+        else gettext("is %(status)s") % {"status": status}
+        if status
         else gettext("exists")
-        for number, deleted, standing in rows
+        for number, deleted, status in rows
     }
 
 
@@ -137,7 +135,7 @@ def _restore_copy(request: HttpRequest, registry: Registry, name: SubjectName) -
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OrphansPage:
+class UnusedSubjectsPage:
     """The unused subjects of a registry, and the basis of that conclusion."""
 
     frame: Frame
@@ -149,39 +147,39 @@ class OrphansPage:
     may_deprecate: bool = False
 
 
-def orphans_page(request: HttpRequest, registry: Registry) -> OrphansPage:
+def unused_subjects_page(request: HttpRequest, registry: Registry) -> UnusedSubjectsPage:
     """Return a page of unused subjects that the reader may read. Raises NotAllowed."""
     after = form_text(request.GET, "after")
-    orphans = find_unused_subjects(registry, by=page_actor(request), after=after, limit=ORPHANS)
-    base = reverse("ui:orphans", args=[registry.name])
-    return OrphansPage(
+    unused = find_unused_subjects(registry, by=page_actor(request), after=after, limit=PAGE_SIZE)
+    base = reverse("ui:unused_subjects", args=[registry.name])
+    return UnusedSubjectsPage(
         frame=make_frame(
             request,
             title=gettext("Unused subjects"),
             section=Section.SUBJECTS,
             registry=registry.name,
             crumbs=(subjects_crumb(registry.name),),
-            url_in=lambda other: reverse("ui:orphans", args=[other]),
+            url_in=lambda other: reverse("ui:unused_subjects", args=[other]),
         ),
         registry=registry.name,
-        sentence=_rests_on(orphans),
-        is_known=orphans.read > 0,
-        rows=orphans.rows,
+        sentence=_rests_on(unused),
+        is_known=unused.read > 0,
+        rows=unused.rows,
         paging=cursor_paging(
-            orphans.rows, base, {}, is_first=not after, total=None if after else orphans.total, after=orphans.after
+            unused.rows, base, {}, is_first=not after, total=None if after else unused.total, after=unused.after
         ),
         may_deprecate=may_somewhere(page_actor(request), RIGHTS[DEPRECATE]),
     )
 
 
-def _rests_on(orphans: UnusedSubjectPage) -> str:
-    if not orphans.topics:
+def _rests_on(unused: UnusedSubjectPage) -> str:
+    if not unused.topics:
         return gettext(
             "No topic of this registry’s sources has ever been scanned, so it is unknown which subjects are in use."
         )
     return counted(
-        orphans.topics,
+        unused.topics,
         "Based on %(n)s topic; messages were read from %(read)s. The content of all other topics is unknown.",
         "Based on %(n)s topics; messages were read from %(read)s of them. The content of all other topics is unknown.",
-        read=f"{orphans.read:,}",
+        read=f"{unused.read:,}",
     )

@@ -234,8 +234,8 @@ def done(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
 
 
 @require_safe
-def orphans(request: HttpRequest, registry: str) -> HttpResponse:
+def unused_subjects(request: HttpRequest, registry: str) -> HttpResponse:
     """Show the unused subjects."""
     require_any_permission(page_actor(request))
-    page = retirement_result.orphans_page(request, get_registry(registry))
-    return render(request, "subjects/orphans.html", {"page": page})
+    page = retirement_result.unused_subjects_page(request, get_registry(registry))
+    return render(request, "subjects/unused_subjects.html", {"page": page})

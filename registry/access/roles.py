@@ -25,7 +25,7 @@ _REGISTER = _READ | {"version.register", "client.declare", "deployment.tell"}
 SCOPES: dict[str, frozenset[str] | None] = {
     "read": _READ,
     "register": _REGISTER,
-    "write": _REGISTER | {"version.delete", "version.standing", "subject.describe", "client.change", "config.change"},
+    "write": _REGISTER | {"version.delete", "version.status", "subject.describe", "client.change", "config.change"},
     "scan": _READ
     | {"cluster.manage", "source.manage", "source.scan", "state.check", "query.describe"}
     | {"finding.decide", "finding.mute", "sample.read"},
@@ -100,7 +100,7 @@ ACTIONS: dict[str, frozenset[str]] = {
     "version.force": _ADMINS,
     "version.delete": _STEWARDS,
     "version.delete_permanently": _ADMINS,
-    "version.standing": _STEWARDS,
+    "version.status": _STEWARDS,
     "subject.describe": _STEWARDS,
     "client.declare": _EVERYONE,
     "client.change": _STEWARDS,
@@ -140,7 +140,7 @@ ACTION_WORDS = {
     "version.force": "register versions that break the level",
     "version.delete": "delete versions",
     "version.delete_permanently": "delete versions permanently",
-    "version.standing": "deprecate, retire and quarantine versions",
+    "version.status": "deprecate, retire and quarantine versions",
     "subject.describe": "describe and tag subjects",
     "client.declare": "declare which programs read and write a subject's data",
     "client.change": "change and withdraw clients that others declared",

@@ -17,12 +17,12 @@ from django.http import HttpResponseBase
 from django.utils.http import http_date
 
 from registry.subjects.versions.qualified_names import SubjectName
-from registry.subjects.versions.versions import Standing
+from registry.subjects.versions.versions import StatusInfo
 
 ENVIRON: Final = "schemadesk.replay"
 DEPRECATION: Final = "Deprecation"
 SUNSET: Final = "Sunset"
-HEADER: Final = "X-Schemadesk-Standing"
+HEADER: Final = "X-Schemadesk-Status"
 HEADERS: Final = (DEPRECATION, SUNSET, HEADER)
 MAX_RECENT: Final = 2_000  # values, of which one has up to 8 KB of a request's address
 MAX_MESSAGE: Final = 300  # characters of the message in the header, because clients limit header sizes
@@ -31,22 +31,22 @@ _PLAIN: Final = "".join(chr(code) for code in range(0x20, 0x7F) if chr(code) not
 _Response = TypeVar("_Response", bound=HttpResponseBase)
 
 
-def standing_headers(standing: Standing | None) -> dict[str, str]:
+def status_headers(status: StatusInfo | None) -> dict[str, str]:
     """Return the headers for a version with that status; none for an active one."""
-    if standing is None:
+    if status is None:
         return {}
-    headers = {DEPRECATION: _date(standing.decided_at)}
+    headers = {DEPRECATION: _date(status.decided_at)}
     until = ""
-    if standing.ends_at is not None:
-        headers[SUNSET] = http_date(standing.ends_at.timestamp())
-        until = f";until={_date(standing.ends_at)}"
-    headers[HEADER] = f"{standing.standing}{until};message={_text(standing.message)}"
+    if status.ends_at is not None:
+        headers[SUNSET] = http_date(status.ends_at.timestamp())
+        until = f";until={_date(status.ends_at)}"
+    headers[HEADER] = f"{status.status}{until};message={_text(status.message)}"
     return headers
 
 
-def marked(response: _Response, standing: Standing | None) -> _Response:
+def marked(response: _Response, status: StatusInfo | None) -> _Response:
     """Return the response with those headers."""
-    for name, value in standing_headers(standing).items():
+    for name, value in status_headers(status).items():
         response[name] = value
     return response
 

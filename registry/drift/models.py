@@ -46,7 +46,7 @@ class MinimumVersion(models.Model):
     version = models.PositiveIntegerField()
     reason = models.TextField()
     set_by = models.TextField()
-    set_at = models.DateTimeField(help_text="since when that version is the least")
+    set_at = models.DateTimeField(help_text="when the minimum was set")
 
     class Meta:
         db_table = "drift_leastversion"
@@ -85,7 +85,7 @@ class Cluster(models.Model):
     security_protocol = models.CharField(max_length=16, default="PLAINTEXT")
     sasl_mechanism = models.CharField(max_length=16, blank=True)
     username = models.CharField(max_length=255, blank=True)
-    secret = models.CharField(max_length=64, blank=True, help_text="the name under which the password is kept")
+    secret = models.CharField(max_length=64, blank=True, help_text="the name of the stored password")
     ca_pem = models.TextField(blank=True, help_text="the certificate authority of the cluster's TLS, as PEM")
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.TextField()
@@ -119,16 +119,16 @@ class Source(models.Model):
     """A source that is compared with a registry, on a schedule and on demand; its kind is in registry.drift.sources."""
 
     registry = models.ForeignKey("subjects.Registry", on_delete=models.CASCADE, related_name="sources")
-    context = models.CharField(max_length=255, blank=True, help_text="whose schema ids the messages carry")
+    context = models.CharField(max_length=255, blank=True, help_text="the context of the schema ids in the messages")
     kind = models.CharField(max_length=64, help_text="the name of a class that is registered in registry.drift.sources")
-    name = models.CharField(max_length=1024, help_text="what people call it; of a checkpoint its path")
+    name = models.CharField(max_length=1024, help_text="the name that people see; for a checkpoint its path")
     cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, null=True, blank=True, related_name="sources")
     config = models.JSONField(default=dict, blank=True, help_text="the values of the fields that its kind declares")
     include = models.JSONField(default=list, help_text="shell patterns of topics; none: all")
     exclude = models.JSONField(default=list, help_text="shell patterns of topics that are left out")
     mode = models.CharField(max_length=12, default="since_last")
-    tail_messages = models.PositiveIntegerField(default=10_000, help_text="mode tail: so many of every partition")
-    window_seconds = models.PositiveIntegerField(default=86_400, help_text="mode window: so far back")
+    tail_messages = models.PositiveIntegerField(default=10_000, help_text="mode tail: messages per partition")
+    window_seconds = models.PositiveIntegerField(default=86_400, help_text="mode window: how far back")
     max_messages = models.PositiveBigIntegerField(default=1_000_000)
     max_bytes = models.PositiveBigIntegerField(default=2 * 1024**3)
     max_seconds = models.PositiveIntegerField(default=300)
@@ -136,7 +136,7 @@ class Source(models.Model):
         null=True, blank=True, help_text="messages that the next scan reads first, by the rate of the last one"
     )
     keep_samples = models.BooleanField(default=True, help_text="masked samples as evidence")
-    clean_scans = models.PositiveSmallIntegerField(default=2, help_text="so many clean scans resolve a finding")
+    clean_scans = models.PositiveSmallIntegerField(default=2, help_text="clean scans in a row that resolve a finding")
     every_seconds = models.PositiveIntegerField(null=True, blank=True, help_text="null: only on demand")
     next_scan_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -189,27 +189,27 @@ class Topic(models.Model):
     name = models.CharField(max_length=249)
     partitions = models.PositiveIntegerField(default=0)
     cluster_id = models.CharField(
-        max_length=36, blank=True, help_text="the cluster's own id of the topic, which one made anew doesn't share"
+        max_length=36, blank=True, help_text="the cluster's id of the topic; a recreated topic has another"
     )
     compacted = models.BooleanField(default=False)
-    retention_ms = models.BigIntegerField(null=True, help_text="-1: for ever; null: not told")
+    retention_ms = models.BigIntegerField(null=True, help_text="-1: unlimited; null: unknown")
     retention_bytes = models.BigIntegerField(null=True)
     positions = models.JSONField(default=dict, help_text="partition → the next offset to read")
-    read_from = models.JSONField(default=dict, help_text="partition → the offset from which on no message was left out")
+    read_from = models.JSONField(default=dict, help_text="partition → the offset since which every message was read")
     strategies = models.JSONField(default=dict, help_text="side → subject name strategies found in the data")
     subjects = models.JSONField(default=dict, help_text="side → names of the subjects that its messages belong to")
     message_types = models.JSONField(
         default=dict, help_text="side → subject → Protobuf message type → first and last time it was seen"
     )
     tables = models.JSONField(default=list, help_text="[database, schema, table] whose changes it carried")
-    last_rows = models.JSONField(default=dict, help_text="of its newest change events: their fields, and their table")
+    last_rows = models.JSONField(default=dict, help_text="fields and table of its newest change events")
     messages = models.PositiveBigIntegerField(default=0, help_text="read so far, by all scans")
     problem = models.TextField(blank=True, help_text="why the last scan couldn't read it")
     volume = models.JSONField(default=dict, help_text="start, hours, end: messages by hour, as TopicVolume has them")
     discovered_at = models.DateTimeField(auto_now_add=True)
     checked_at = models.DateTimeField(null=True, help_text="when a scan last asked for its offsets")
     read_at = models.DateTimeField(null=True, help_text="when a scan last read messages of it")
-    gone_at = models.DateTimeField(null=True, help_text="when the cluster no longer had it")
+    gone_at = models.DateTimeField(null=True, help_text="since when the cluster no longer has it")
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["source", "name"], name="one_topic")]
@@ -225,7 +225,9 @@ class SchemaUse(models.Model):
     side = models.CharField(max_length=5)
     framing = models.CharField(max_length=12)
     mark = models.CharField(max_length=512)
-    schema_id = models.BigIntegerField(null=True, db_index=True, help_text="what the mark stands for, where known")
+    schema_id = models.BigIntegerField(
+        null=True, db_index=True, help_text="the schema id that the mark means, if known"
+    )
     partition = models.PositiveIntegerField()
     messages = models.PositiveBigIntegerField()
     undecodable = models.PositiveBigIntegerField(default=0)
@@ -290,9 +292,11 @@ class Scan(models.Model):
     finished_at = models.DateTimeField(null=True, blank=True)
     lease_until = models.DateTimeField(null=True, blank=True)
     attempts = models.PositiveSmallIntegerField(default=0)
-    postponed = models.PositiveSmallIntegerField(default=0, help_text="so many attempts ended as a server was away")
-    retry_at = models.DateTimeField(null=True, blank=True, help_text="not before, as a server was away")
-    tag = models.CharField(max_length=64, blank=True, help_text="by which its work on Spark is interrupted")
+    postponed = models.PositiveSmallIntegerField(
+        default=0, help_text="attempts that ended because a server was unavailable"
+    )
+    retry_at = models.DateTimeField(null=True, blank=True, help_text="no attempt before then: a server was unavailable")
+    tag = models.CharField(max_length=64, blank=True, help_text="the Spark tag that interrupts its work")
     phase = models.CharField(max_length=100, blank=True)
     progress_done = models.PositiveIntegerField(default=0)
     progress_total = models.PositiveIntegerField(default=0)
@@ -300,7 +304,7 @@ class Scan(models.Model):
         null=True, blank=True, help_text="what was read: positions, messages, rows; null until done"
     )
     detector = models.PositiveSmallIntegerField(
-        null=True, blank=True, help_text="the version of the detector that looked; null: none was kept then"
+        null=True, blank=True, help_text="the version of the detector; null: versions were not stored yet"
     )
     error = models.TextField(blank=True)
 
@@ -339,27 +343,27 @@ class Finding(models.Model):
     sentence = models.TextField()
     remedy = models.TextField()
     location = models.TextField()
-    subject_name = models.TextField(blank=True, db_index=True, help_text="the subject that is concerned, if one is")
+    subject_name = models.TextField(blank=True, db_index=True, help_text="the affected subject, if there is one")
     evidence = models.JSONField()
     state = models.CharField(max_length=12, default="open")
     count = models.PositiveBigIntegerField(default=1)
     first_seen = models.DateTimeField()
     last_seen = models.DateTimeField()
     opened_at = models.DateTimeField(null=True, blank=True, help_text="when it last opened again after it was resolved")
-    detector = models.PositiveSmallIntegerField(null=True, blank=True, help_text="which found it first")
+    detector = models.PositiveSmallIntegerField(null=True, blank=True, help_text="the detector that found it first")
     rebaselined_from = models.PositiveSmallIntegerField(
         null=True,
         blank=True,
-        help_text="the detector of the scans before, where the finding came up because a newer one looked",
+        help_text="the detector of the scans before, if a newer detector caused the finding",
     )
     first_scan = models.ForeignKey(Scan, on_delete=models.SET_NULL, null=True, related_name="+")
     last_scan = models.ForeignKey(Scan, on_delete=models.SET_NULL, null=True, related_name="+")
     acknowledged_by = models.TextField(blank=True)
     acknowledged_reason = models.TextField(blank=True)
-    acknowledged_until = models.DateTimeField(null=True, blank=True, help_text="open again from then on")
+    acknowledged_until = models.DateTimeField(null=True, blank=True, help_text="when it reopens")
     assigned_to = models.TextField(blank=True)
-    muted = models.BooleanField(default=False, help_text="a mute covers it: kept, counted, not shown as open")
-    cause = models.TextField(blank=True, help_text="what most likely made it, as the evidence has it")
+    muted = models.BooleanField(default=False, help_text="a mute hides it: stored and counted, but not listed as open")
+    cause = models.TextField(blank=True, help_text="the likely cause, from the evidence")
     cause_subject = models.TextField(blank=True, help_text="the subject whose version the cause names")
     cause_group = models.TextField(blank=True, help_text="the same text for all findings with one cause; empty: alone")
     clean_scans = models.PositiveSmallIntegerField(

@@ -55,7 +55,7 @@ class Disagreement:
         return f"Whether {reading}: the established rules {rules} it; {outcomes[self.by_data]} ({self.how.removesuffix('.')})."
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the parting as JSON values."""
+        """Return the disagreement as JSON values."""
         witness = self.witness.to_dict() if self.witness else None
         return {**values_of(self, "witness"), "sentence": self.sentence, "witness": witness}
 
@@ -109,7 +109,7 @@ class Assessment:
     schema_type: str
     report: Report
     strip: LevelOverview
-    partings: tuple[Disagreement, ...]
+    disagreements: tuple[Disagreement, ...]
     compared_with_data: int
     renames: tuple[suggested_edits.SuspectedRename, ...]
     patch: suggested_edits.Patch | None
@@ -142,7 +142,7 @@ class Assessment:
     def weight(self) -> int:
         """The number of rows: findings of all versions, advice and the rest."""
         cells = sum(len(row.backward) + len(row.forward) + 1 for row in self.strip.matrix)
-        return cells + len(self.report.items) + len(self.partings) + len(self.renames) + len(self.lint) + 1
+        return cells + len(self.report.items) + len(self.disagreements) + len(self.renames) + len(self.lint) + 1
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON values, as described by docs/reference/compatibility-report.schema.json."""
@@ -155,7 +155,7 @@ class Assessment:
             "levels": {name: report.is_compatible for name, report in self.strip.reports.items()},
             "order": self.strip.upgrade_order,
             "matrix": [row.to_dict() for row in self.strip.matrix],
-            "partings": [parting.to_dict() for parting in self.partings],
+            "disagreements": [disagreement.to_dict() for disagreement in self.disagreements],
             "compared_with_data": self.compared_with_data,
             "renames": [rename.to_dict() for rename in self.renames],
             "patch": self.patch.to_dict() if self.patch else None,
@@ -181,12 +181,12 @@ def assess(
     """
     checker = Checker(format, new, history, profile)
     report = _proved(format, checker, checker.report(level_named(level)))
-    partings, compared = _partings(format, new, history, checker if profile == "confluent" else None)
+    disagreements, compared = _disagreements(format, new, history, checker if profile == "confluent" else None)
     return Assessment(
         schema_type=new.schema_type,
         report=report,
         strip=checker.strip(),
-        partings=partings,
+        disagreements=disagreements,
         compared_with_data=compared,
         renames=suggested_edits.measured_renames(
             format, suggested_edits.suspected_renames(format, new, history), history, report, parse
@@ -210,7 +210,7 @@ def _proved(format: SchemaFormat, checker: Checker, report: Report) -> Report:
     return replace(report, items=tuple(proved))
 
 
-def _partings(
+def _disagreements(
     format: SchemaFormat, new: ParsedSchema, history: History, judged: Checker | None
 ) -> tuple[tuple[Disagreement, ...], int]:
     """Return the disagreements between rules and data, newest version first, and the number of pairs examined.
@@ -222,15 +222,15 @@ def _partings(
     same = [(version, old) for version, old in reversed(history) if old.schema_type == new.schema_type]
     pairs = [(version, direction) for version, _ in same for direction in _DIRECTIONS][:MAX_COMPARED_WITH_DATA]
     rules = judged or Checker(format, new, same, "confluent")
-    partings: list[Disagreement] = []
+    disagreements: list[Disagreement] = []
     for version, direction in pairs:
         reader, writer = rules.sides(version, direction)
         by_rules = rules.judge_pair(version, direction).verdict
         truth = format.truth(reader, writer)
         if truth.answer != by_rules:
             witness = next((finding.witness for finding in truth.findings if finding.witness), None)
-            partings.append(Disagreement(version, direction, by_rules, truth.answer, truth.how, witness))
-    return tuple(partings), len(pairs)
+            disagreements.append(Disagreement(version, direction, by_rules, truth.answer, truth.how, witness))
+    return tuple(disagreements), len(pairs)
 
 
 #: Metadata property that lists reserved field names, as Confluent's `validateFields` reads it. A reserved name must

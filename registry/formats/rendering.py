@@ -55,7 +55,7 @@ def assessment_text(assessment: Assessment) -> str:
     """Render the complete report for a terminal."""
     lines = [report_text(assessment.report), "", f"levels: {_levels(assessment)}"]
     lines.append(f"upgrade order: {assessment.deployment}")
-    lines += [f"rules and data part: {parting.sentence}" for parting in assessment.partings]
+    lines += [f"rules and data disagree: {disagreement.sentence}" for disagreement in assessment.disagreements]
     lines += [rename_text(rename) for rename in assessment.renames]
     lines += [f"client: {client.sentence}" for client in assessment.clients]
     lines += [f"refers to it: {item.subject} version {item.version}: {item.message}" for item in assessment.dependants]
@@ -73,7 +73,9 @@ def assessment_markdown(assessment: Assessment, *, title: str = "Compatibility r
     parts.append(f"Upgrade order: **{assessment.deployment}**")
     parts += [_matrix_table(assessment)] if assessment.strip.matrix else []
     parts += _section("Findings", [_item_markdown(item) for item in assessment.report.items], "\n\n")
-    parts += _section("Where rules and data disagree", [f"- {plain(item.sentence)}" for item in assessment.partings])
+    parts += _section(
+        "Where rules and data disagree", [f"- {plain(item.sentence)}" for item in assessment.disagreements]
+    )
     parts += _section("Renamed?", [_rename_markdown(item) for item in assessment.renames])
     parts += _section("Declared clients", [f"- {plain(client.sentence)}" for client in assessment.clients])
     parts += _section(

@@ -58,7 +58,7 @@ from registry.subjects.models import (
     SchemaVersion,
     Subject,
     SubjectNote,
-    VersionStanding,
+    VersionStatus,
 )
 from registry.subjects.models.registries import qualified
 from registry.subjects.versions.lookup import get_registry
@@ -74,7 +74,7 @@ def events_about(*, registry: str = "", subject: str = "") -> Q | None:
     """Return the condition of a subject's (qualified name) or registry's events, or a subject's in a registry.
 
     None means all events. A subject's events are those of its row, its versions and their statuses, its description,
-    its compatibility and mode, its associations, its declared clients, its least version, its findings, and its
+    its compatibility and mode, its associations, its declared clients, its minimum version, its findings, and its
     requests with all that was said and decided there. What was deleted permanently is found by the events of its
     deletion: versions by their subject, a subject by its name. A constant number of queries. Raises RegistryNotFound,
     InvalidName.
@@ -104,7 +104,7 @@ def _of_subject(registry: Registry | None, name: SubjectName) -> Q:
     events |= copies if registry is None else copies & holds("registry_id", [registry.pk])
     for gone in (RenameDecision, MinimumVersion):  # withdrawing one deletes its row
         events |= Q(table=table_of(gone)) & holds("subject_id", subjects)
-    return events | Q(table=table_of(VersionStanding)) & holds("version_id", versions)
+    return events | Q(table=table_of(VersionStatus)) & holds("version_id", versions)
 
 
 def _gone_subjects(contexts: Collection[int], name: str) -> list[int]:
@@ -154,7 +154,7 @@ def _of_registry(registry: Registry) -> Q:
     events |= Q(table=table_of(Finding)) & holds("source_id", sources)
     for model in (SchemaVersion, SubjectNote, Client, RenameDecision, MinimumVersion):
         events |= Q(table=table_of(model)) & refers("subject_id", subjects)
-    events |= Q(table=table_of(VersionStanding)) & refers("version_id", versions)
+    events |= Q(table=table_of(VersionStatus)) & refers("version_id", versions)
     return events | Q(table__in=[table_of(model) for model in _PARTS]) & refers("request_id", requests)
 
 
@@ -211,7 +211,7 @@ TABLES: Final = tuple(
     sorted(
         {
             _STORES,
-            *map(table_of, (Registry, PromotionRequest, Comment, SchemaReference, VersionStanding)),
+            *map(table_of, (Registry, PromotionRequest, Comment, SchemaReference, VersionStatus)),
             *map(table_of, (*_OF_REGISTRY, *_OF_CONTEXT, *_OF_ENVIRONMENT, *_OF_SOURCE, *_OF_SUBJECT, *_OF_REQUEST)),
         }
     )
@@ -257,7 +257,7 @@ def _of_registries(extent: Extent) -> Q:
     events |= _in(*_OF_SUBJECT) & refers("subject_id", subjects)
     events |= _in(SchemaReference) & refers("schema_id", Schema.objects.filter(context__in=there))
     versions = SchemaVersion.objects.filter(subject__in=subjects)
-    return events | _in(VersionStanding) & refers("version_id", versions)
+    return events | _in(VersionStatus) & refers("version_id", versions)
 
 
 def _of_subjects(extent: Extent) -> Q:
@@ -271,7 +271,7 @@ def _of_subjects(extent: Extent) -> Q:
         _in(Subject) & refers("context_id", _contexts(some, "name"))
         | _in(Config, Mode) & refers("context_id", _contexts(some, "subject_name")) & ~_names_aliases()
         | _in(*_OF_SUBJECT) & refers("subject_id", subjects)
-        | _in(VersionStanding) & refers("version_id", SchemaVersion.objects.filter(subject__in=subjects))
+        | _in(VersionStatus) & refers("version_id", SchemaVersion.objects.filter(subject__in=subjects))
         | _in(Finding) & refers("source_id", findings) & ~_names_versions()
     )
 

@@ -245,7 +245,7 @@ class _Facets:
     def _left(self, facet: str) -> QuerySet[SubjectActivity]:
         """Return what the filters other than the facet's own leave."""
         without: dict[str, dict[str, Any]] = {
-            "format": {"schema_type": ""}, "level": {"level": ""}, "state": {"standing": ""}, "tag": {"tag": ""},
+            "format": {"schema_type": ""}, "level": {"level": ""}, "state": {"status": ""}, "tag": {"tag": ""},
             "owner": {"owned": None}, "attention": {"unowned": None, "among": None}, "": {},
         }  # fmt: skip
         also = {name: condition for name, condition in self.narrowing.also.items() if name != facet}

@@ -32,7 +32,7 @@ from registry.subjects.listing.filters import (
     readable,
     refers,
 )
-from registry.subjects.models import MODES, SubjectActivity, VersionStanding
+from registry.subjects.models import MODES, SubjectActivity, VersionStatus
 from registry.subjects.selectors import SubjectRow, SubjectRows, subject_rows
 from registry.subjects.versions.lookup import Registry, among, fits
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
@@ -127,7 +127,7 @@ _COLUMNS: Final = {BY_CHANGE: ranked_list.CHANGED_AT, BY_VERSIONS: ranked_list.L
 _SECONDS: Final = 1.0
 #: filter → its values
 VALUES: Final = {
-    "state": (*VersionStanding.STANDINGS, DELETED),
+    "state": (*VersionStatus.STATUSES, DELETED),
     "attention": (DRIFT, PENDING, UNOWNED),
     "mode": MODES,
     "level_from": (OWN, INHERITED),
@@ -262,7 +262,7 @@ def narrowing_of(
         tag=chosen.tag,
         owned=signs.owners.patterns_of(kind, name) if signs and chosen.owner else None,
         unowned=signs.owned if signs and chosen.attention == UNOWNED else None,
-        standing="" if chosen.state == DELETED else chosen.state,
+        status="" if chosen.state == DELETED else chosen.state,
         among=signs.subjects_that_need(chosen.attention) if signs else None,
         also={
             **{f"text {number}": condition for number, condition in enumerate(list_query.conditions)},

@@ -13,9 +13,9 @@ from registry.notifications.services import notify
 from registry.subjects.models import Registry
 from registry.subjects.versions.lookup import RegistryResource
 from registry.subjects.versions.qualified_names import SubjectName
-from registry.subjects.versions.versions import Standing
+from registry.subjects.versions.versions import StatusInfo
 
-REGISTERED, DELETED, STANDING = "version.registered", "version.deleted", "version.deprecated"
+REGISTERED, DELETED, STATUS = "version.registered", "version.deleted", "version.deprecated"
 CONFIG, MODE, MIRROR = "config.changed", "mode.changed", "mirror.failed"
 #: event → singular, plural, and what happened to them
 _MANY: Final = {
@@ -97,13 +97,13 @@ def tell_of_setting(
     _tell(event, registry, scope, text, {"before": dict(before), "after": dict(after)}, by=by)
 
 
-def tell_of_standing(
+def tell_of_status(
     registry: Registry,
     subject: SubjectName,
     version: int,
     *,
-    before: Standing | None,
-    after: Standing | None,
+    before: StatusInfo | None,
+    after: StatusInfo | None,
     by: Actor,
     owners: Collection[int],
 ) -> None:
@@ -113,14 +113,14 @@ def tell_of_standing(
         text = f"{name} was reactivated by {by.name}."
     else:
         until = f", to be used until {after.ends_at:%Y-%m-%d} at the latest" if after.ends_at else ""
-        text = f"{name} was set to {after.standing} by {by.name}{until}: {after.message}"
+        text = f"{name} was set to {after.status} by {by.name}{until}: {after.message}"
     data = {
         "version": version,
-        "standing": after.standing if after else "",
-        "before": before.standing if before else "",
+        "status": after.status if after else "",
+        "before": before.status if before else "",
         "ends_at": after.ends_at.isoformat() if after and after.ends_at else None,
     }
-    _tell(STANDING, registry, subject, text, data, by=by, to=set(owners) - {by.user_id})
+    _tell(STATUS, registry, subject, text, data, by=by, to=set(owners) - {by.user_id})
 
 
 def tell_of_mirror(registry: Registry, error: str) -> None:

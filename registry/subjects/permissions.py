@@ -31,7 +31,7 @@ from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectN
 from registry.subjects.versions.versions import (
     SchemaInfo,
     schemas_of_guid,
-    standings_of_schemas,
+    statuses_of_schemas,
     versions_of_schema,
 )
 
@@ -250,10 +250,10 @@ def _readable(visible: Visible, schemas: list[SchemaInfo], name: int | str) -> l
     left = [info for info in schemas if visible.has_schema(rows[info.context, info.schema_id])]
     if not left:
         raise SchemaNotFound(f"Schema {name} not found", schema_id=name)
-    marked = [rows[info.context, info.schema_id] for info in left if info.standing is not None]
+    marked = [rows[info.context, info.schema_id] for info in left if info.status is not None]
     versions = visible.narrowed(SchemaVersion.objects.all())
-    standings = standings_of_schemas(marked, versions) if marked else {}
-    return [replace(info, standing=standings.get(rows[info.context, info.schema_id])) for info in left]
+    statuses = statuses_of_schemas(marked, versions) if marked else {}
+    return [replace(info, status=statuses.get(rows[info.context, info.schema_id])) for info in left]
 
 
 def _row(registry: Registry, info: SchemaInfo) -> int:

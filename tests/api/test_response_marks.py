@@ -17,10 +17,10 @@ from django.utils import timezone
 
 from registry.access.models import ApiToken
 from registry.access.roles import Actor
-from registry.api.response_marks import ENVIRON, HEADERS, Recent, Replay, standing_headers
-from registry.subjects.services import clear_standing, register_version, set_standing
+from registry.api.response_marks import ENVIRON, HEADERS, Recent, Replay, status_headers
+from registry.subjects.services import clear_version_status, register_version, set_version_status
 from registry.subjects.versions.qualified_names import SubjectName
-from registry.subjects.versions.versions import Standing
+from registry.subjects.versions.versions import StatusInfo
 
 CONTENT = "application/vnd.schemaregistry.v1+json"
 GOOGLE = "/v1/projects/local/locations/local/schemaRegistries/dev"
@@ -51,7 +51,7 @@ CALLS: dict[str, str] = {
     "GET /spring/schemas/{version_id}": "",
     "GET /spring/orders-value/avro/v1": "",
     "POST /spring": json.dumps({"subject": "orders-value", "format": "avro", "definition": SCHEMA}),
-    "GET /api/v1/registries/dev/subjects/orders-value/versions/1/standing": "",
+    "GET /api/v1/registries/dev/subjects/orders-value/versions/1/status": "",
 }
 
 
@@ -83,8 +83,8 @@ def test_each_answer_with_it_says_so_and_stays_as_it_was(
     assert before.status_code in (200, 201), before.content
     assert told(before) == {}
     end = timezone.now() + timedelta(days=20)
-    done = set_standing(
-        registry="dev", subject=ORDERS, version=1, standing="deprecated", message="Bitte v2: “größer”.",
+    done = set_version_status(
+        registry="dev", subject=ORDERS, version=1, status="deprecated", message="Bitte v2: “größer”.",
         ends_at=end, by=system,
     )  # fmt: skip
     after = ask(client, call, CALLS[call], filled)
@@ -94,11 +94,11 @@ def test_each_answer_with_it_says_so_and_stays_as_it_was(
     assert told(after) == {
         "Deprecation": f"@{int(done.decided_at.timestamp())}",
         "Sunset": after.headers["Sunset"],
-        "X-Schemadesk-Standing": f"deprecated;until=@{int(end.timestamp())};"
+        "X-Schemadesk-Status": f"deprecated;until=@{int(end.timestamp())};"
         'message=%"Bitte v2: %e2%80%9cgr%c3%b6%c3%9fer%e2%80%9d."',
     }
     assert parsedate_to_datetime(after.headers["Sunset"]) == end.replace(microsecond=0)
-    clear_standing(registry="dev", subject=ORDERS, version=1, by=system)
+    clear_version_status(registry="dev", subject=ORDERS, version=1, by=system)
     assert told(ask(client, call, CALLS[call], filled)) == {}
 
 
@@ -110,19 +110,19 @@ def test_a_kept_answer_is_fetched_again(
     client = api("reader")
     tag = client.get(path).headers["ETag"]
     assert client.get(path, headers={"if-none-match": tag}).status_code == 304
-    set_standing(registry="dev", subject=ORDERS, version=1, standing="retired", message="Over.", by=system)
+    set_version_status(registry="dev", subject=ORDERS, version=1, status="retired", message="Over.", by=system)
     again = client.get(path, headers={"if-none-match": tag})
     assert again.status_code == 200
     assert again.headers["ETag"] != tag
     kept = client.get(path, headers={"if-none-match": again.headers["ETag"]})
     assert kept.status_code == 304
     assert told(kept) == told(again)
-    set_standing(registry="dev", subject=ORDERS, version=1, standing="retired", message="All over.", by=system)
+    set_version_status(registry="dev", subject=ORDERS, version=1, status="retired", message="All over.", by=system)
     assert client.get(path, headers={"if-none-match": again.headers["ETag"]}).status_code == 200
 
 
-def test_a_new_version_is_in_good_standing(filled: dict[str, str], api: Callable[[str], Client], system: Actor) -> None:
-    set_standing(registry="dev", subject=ORDERS, version=1, standing="retired", message="Over.", by=system)
+def test_a_new_version_is_active(filled: dict[str, str], api: Callable[[str], Client], system: Actor) -> None:
+    set_version_status(registry="dev", subject=ORDERS, version=1, status="retired", message="Over.", by=system)
     answer = ask(api("steward"), "POST /subjects/orders-value/versions", json.dumps({"schema": OTHER}), {})
     assert answer.status_code == 200
     assert told(answer) == {}
@@ -142,19 +142,19 @@ def test_a_new_version_is_in_good_standing(filled: dict[str, str], api: Callable
     ],
 )
 def test_a_message_is_a_string_of_rfc_9651(message: str, said: str) -> None:
-    headers = standing_headers(Standing("retired", message, None, "ann", AT))
-    assert headers == {"Deprecation": "@1795341600", "X-Schemadesk-Standing": f"retired;message={said}"}
-    assert re.fullmatch(r"[ -~]{1,4000}", headers["X-Schemadesk-Standing"])
+    headers = status_headers(StatusInfo("retired", message, None, "ann", AT))
+    assert headers == {"Deprecation": "@1795341600", "X-Schemadesk-Status": f"retired;message={said}"}
+    assert re.fullmatch(r"[ -~]{1,4000}", headers["X-Schemadesk-Status"])
 
 
 def test_the_version_that_has_some_metadata_says_so_too(
     registries: None, api: Callable[[str], Client], system: Actor
 ) -> None:
     register_version(registry="dev", subject=ORDERS, text=SCHEMA, metadata={"properties": {"team": "sales"}}, by=system)
-    set_standing(registry="dev", subject=ORDERS, version=1, standing="retired", message="Over.", by=system)
+    set_version_status(registry="dev", subject=ORDERS, version=1, status="retired", message="Over.", by=system)
     answer = api("reader").get("/subjects/orders-value/metadata?key=team&value=sales")
     assert answer.json()["version"] == 1
-    assert told(answer)["X-Schemadesk-Standing"] == 'retired;message="Over."'
+    assert told(answer)["X-Schemadesk-Status"] == 'retired;message="Over."'
 
 
 def test_reading_costs_no_query_more(filled: dict[str, str], api: Callable[[str], Client], system: Actor) -> None:
@@ -168,7 +168,7 @@ def test_reading_costs_no_query_more(filled: dict[str, str], api: Callable[[str]
 
     cost(paths[0])  # notes the first use of the token
     good = {path: cost(path) for path in paths}
-    set_standing(registry="dev", subject=ORDERS, version=1, standing="retired", message="Over.", by=system)
+    set_version_status(registry="dev", subject=ORDERS, version=1, status="retired", message="Over.", by=system)
     assert cost(paths[0]) == good[paths[0]]
     assert cost(paths[1]) == good[paths[1]] + 1, "by id: what of the versions that have it"
 
@@ -231,20 +231,20 @@ def test_what_was_read_isn_t_used_once_something_is_committed(
 def test_programs_set_list_and_clear_it(filled: dict[str, str], api: Callable[[str], Client], system: Actor) -> None:
     register_version(registry="dev", subject=SubjectName(".", "a/b"), text=SCHEMA, by=system)
     client = api("steward")
-    path = "/api/v1/registries/dev/subjects/a%2Fb/versions/latest/standing"
-    assert client.get(path).json() == {"version": 1, "standing": "good"}
-    body = {"standing": "deprecated", "message": "Use c.", "ends_at": "2099-01-01T00:00:00Z"}
+    path = "/api/v1/registries/dev/subjects/a%2Fb/versions/latest/status"
+    assert client.get(path).json() == {"version": 1, "status": "active"}
+    body = {"status": "deprecated", "message": "Use c.", "ends_at": "2099-01-01T00:00:00Z"}
     set_ = client.put(path, body, content_type="application/json")
     assert set_.status_code == 200, set_.content
-    assert (set_.json()["standing"], set_.json()["decided_by"]) == ("deprecated", "steward")
+    assert (set_.json()["status"], set_.json()["decided_by"]) == ("deprecated", "steward")
     assert client.get(path).json()["ends_at"] == "2099-01-01T00:00:00Z"
-    [row] = api("reader").get("/api/v1/registries/dev/standings").json()
+    [row] = api("reader").get("/api/v1/registries/dev/version-statuses").json()
     assert (row["subject"], row["version"], row["message"]) == ("a/b", 1, "Use c.")
-    assert api("reader").get(f"/api/v1/registries/dev/standings?after={row['id']}").json() == []
-    assert api("reader").get("/api/v1/registries/dev/standings?standing=retired").json() == []
-    assert api("reader").get("/api/v1/registries/dev/standings?standing=bad").status_code == 422
+    assert api("reader").get(f"/api/v1/registries/dev/version-statuses?after={row['id']}").json() == []
+    assert api("reader").get("/api/v1/registries/dev/version-statuses?status=retired").json() == []
+    assert api("reader").get("/api/v1/registries/dev/version-statuses?status=bad").status_code == 422
     assert api("reader").put(path, body, content_type="application/json").status_code == 403
-    assert client.put(path, {"standing": "deprecated"}, content_type="application/json").status_code == 422
+    assert client.put(path, {"status": "deprecated"}, content_type="application/json").status_code == 422
     assert client.delete(path).status_code == 204
     assert client.delete(path).status_code == 404
     assert client.put(path.replace("latest", "9"), body, content_type="application/json").status_code == 404

@@ -39,11 +39,11 @@ from registry.subjects.services import (
     register_version,
     set_config,
     set_mode,
-    set_standing,
+    set_version_status,
 )
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName
-from registry.subjects.versions.versions import list_standings
+from registry.subjects.versions.versions import list_version_statuses
 from tests.promotions.factories import approve_shown
 
 Cast = Callable[[str], Actor]
@@ -116,8 +116,8 @@ def op_tag(cast: dict[str, Actor], name: SubjectName, number: int) -> None:
 
 
 def op_deprecate(cast: dict[str, Actor], name: SubjectName, number: int) -> None:
-    set_standing(
-        registry="dev", subject=name, version=one_of(name, number, deleted=False), standing="deprecated",
+    set_version_status(
+        registry="dev", subject=name, version=one_of(name, number, deleted=False), status="deprecated",
         message="old", by=cast["steward"],
     )  # fmt: skip
 
@@ -196,7 +196,7 @@ def read(by: Actor) -> dict[str, Any]:
                 ("versions", selectors.version_infos(list(versions(dev, name)))),
                 ("presence", selectors.presence_of(dev, name)),
                 ("releases", releases_of(name)),
-                ("standings", list_standings(dev, subject=name)),
+                ("statuses", list_version_statuses(dev, subject=name)),
                 ("note", note_of(dev, name)),
             )
         },

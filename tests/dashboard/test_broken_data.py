@@ -45,12 +45,12 @@ SOUND_PARTS: Final = {
     "home": "Findings", "subjects": "sound-value", "sources": "local", "findings": "Findings", "promotions": "Promotions",
     "environments": "sound-value", "audit": "version added", "subject": "orders-value", "source": "orders",
     "request": "first release", "search": "sound-value", "references": "orders-value", "queries": "Streaming queries",
-    "policy": "BACKWARD", "orphans": "Unused subjects", "usage": "orders-value", "environment": "prod",
+    "policy": "BACKWARD", "unused_subjects": "Unused subjects", "usage": "orders-value", "environment": "prod",
 }  # fmt: skip
 #: those of them that test_pages.py hasn't
 MORE_PAGES: Final = {
     "search": "/ui/search?q=value", "references": f"{SUBJECT}references", "queries": "/ui/queries",
-    "policy": "/ui/registries/dev/policy", "orphans": "/ui/registries/dev/orphans", "usage": f"{SUBJECT}usage",
+    "policy": "/ui/registries/dev/policy", "unused_subjects": "/ui/registries/dev/unused-subjects", "usage": f"{SUBJECT}usage",
     "environment": "/ui/environments/prod",
 }  # fmt: skip
 

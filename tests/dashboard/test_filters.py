@@ -27,7 +27,7 @@ PAGES = {
     "/ui/findings": {"state": "resolved", "severity": "break", "muted": "only"},
     "/ui/promotions": {"state": "open", "who": "waiting"},
     "/ui/environments": {"show": "behind"},
-    "/ui/ghosts": {"state": ""},
+    "/ui/unapproved-versions": {"state": ""},
     "/ui/inbox": {"show": "unread"},
     "/ui/tokens": {"of": "everybody"},
 }
@@ -36,11 +36,11 @@ LISTS = {
     "registries/dev/subjects": ("state", "attention", "mode", "sort", "format", "level"),
     "findings": ("state", "severity", "muted", "fail_on", "source_id"),
     "promotions": ("state", "mine", "finding"),
-    "ghosts": ("state",),
+    "unapproved-versions": ("state",),
     "board": ("show",),
     "tokens": ("of",),
     "notifications": ("unread",),
-    "registries/dev/orphans": ("limit",),
+    "registries/dev/unused-subjects": ("limit",),
 }
 QUERIES = [(page, name, value) for page, filters in PAGES.items() for name, value in filters.items()]
 

@@ -57,7 +57,7 @@ ANSWERS: Final = {
 SETTINGS: Final = {
     "subjects": ("/ui/registries/dev/subjects", "steward"),
     "report": ("/ui/registries/dev/subjects/orders-value/report", "steward"),
-    "ghosts": ("/ui/ghosts", "steward"),
+    "unapproved_versions": ("/ui/unapproved-versions", "steward"),
     "mutes": ("/ui/mutes", "steward"),
     "subscriptions": ("/ui/inbox/subscriptions", "steward"),
     "webhook": ("/ui/webhooks/add", "steward"),

@@ -388,7 +388,7 @@ def test_a_version_without_the_request_that_it_needed_is_said_to_be_that(
     from django.db.models import Q
 
     monkeypatch.setattr(suspicions, "unrequested", lambda _registry: Q(version=1))
-    assert kinds(new_finding(source, system)) == [("ghost", "1")]
+    assert kinds(new_finding(source, system)) == [("unapproved", "1")]
 
 
 def test_many_changes_take_as_many_queries_and_some_are_reported(source: Source, system: Actor) -> None:

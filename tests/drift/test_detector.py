@@ -104,14 +104,14 @@ def test_what_a_newer_detector_brings_up_alarms_nobody(
     newer("UNFRAMED_DATA")
     scan(
         source, system, judged("a", rule="UNDECODABLE", severity="break"),
-        judged("b", rule="UNFRAMED_DATA", severity="break"), judged("c", rule="FRAME_CUT", severity="break"),
+        judged("b", rule="UNFRAMED_DATA", severity="break"), judged("c", rule="FRAME_TRUNCATED", severity="break"),
     )  # fmt: skip
     new = DETECTOR.version + 1
     assert (of("UNFRAMED_DATA").detector, of("UNFRAMED_DATA").rebaselined_from) == (new, DETECTOR.version)
-    assert of("FRAME_CUT").rebaselined_from is None, "a rule that judges as before finds what is new"
+    assert of("FRAME_TRUNCATED").rebaselined_from is None, "a rule that judges as before finds what is new"
     assert of("UNDECODABLE").detector == DETECTOR.version
     assert of("UNFRAMED_DATA").state == "open"
-    assert rules == ["FRAME_CUT"]
+    assert rules == ["FRAME_TRUNCATED"]
 
 
 def test_the_first_scan_and_scans_without_a_version_excuse_nothing(

@@ -87,7 +87,7 @@ def test_a_scan_lists_the_messages_in_which_a_field_is_wrong(house: str, system:
         fill(house, name, values)
         row = real_scan(add(system, name), system)
         assert row.state == "done", row.error
-    expected = {"FIELD_UNDECLARED": 10, "FIELD_KIND_WRONG": 11, "ENUM_VALUE_UNDECLARED": 12, "FIELD_MISSING": 13}
+    expected = {"FIELD_UNDECLARED": 10, "FIELD_TYPE_WRONG": 11, "ENUM_VALUE_UNDECLARED": 12, "FIELD_MISSING": 13}
     for name in names:
         for rule, first in (
             expected.items() if name == names[0] else [*list(expected.items())[:2], ("FIELD_MISSING", 13)]
@@ -129,7 +129,7 @@ def test_a_finding_whose_messages_are_only_counted_says_so(
     scan(
         make_source(),
         system,
-        judged(rule="NULL_SHARE_ROSE", count=7),
+        judged(rule="NULL_SHARE_INCREASED", count=7),
         judged("b", rule="TOPIC_SILENT", severity="risk"),
     )
     number, other = Finding.objects.order_by("rule").values_list("pk", flat=True)

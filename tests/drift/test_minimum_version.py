@@ -1,4 +1,4 @@
-"""The least version that producers may write: set with a reason, told by scans, shown among a subject's settings."""
+"""The minimum version that producers may write: set with a reason, told by scans, shown among a subject's settings."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from registry.drift.scan_context.versions import version_rows
 from registry.drift.services.minimum_version import clear_minimum_version, set_minimum_version
 from registry.errors import InvalidInput, NotAllowed, NotFound, SubjectNotFound
 from registry.search.audit_filter import events_about
-from registry.subjects.lifecycle.retirement import set_standing
-from registry.subjects.models import Registry, SchemaVersion, Subject, VersionStanding
+from registry.subjects.lifecycle.retirement import set_version_status
+from registry.subjects.models import Registry, SchemaVersion, Subject, VersionStatus
 from registry.subjects.services import delete_subject, delete_version, register_version, set_config
 from registry.subjects.versions.qualified_names import SubjectName
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("CARD-3")]
 ORDERS = SubjectName(".", "orders-value")
 PAGE = "/ui/registries/dev/subjects/orders-value/?tab=settings"
-API = "/api/v1/registries/dev/subjects/orders-value/least-version"
+API = "/api/v1/registries/dev/subjects/orders-value/minimum-version"
 
 
 @pytest.fixture
@@ -40,62 +40,63 @@ def orders(registries: None, system: Actor) -> None:
         register_version(registry="dev", subject=ORDERS, text=text, by=system)
 
 
-def least(by: Actor, version: int = 3, reason: str = "Amounts were floats.") -> None:
+def set_minimum(by: Actor, version: int = 3, reason: str = "Amounts were floats.") -> None:
     set_minimum_version(registry="dev", subject=ORDERS, version=version, reason=reason, by=by)
 
 
 def judged() -> list[tuple[int, str, int, str]]:
     """What the judgement is told of each version."""
-    rows = version_rows(Registry.objects.get(name="dev"), Q(), ghosts=None)
+    rows = version_rows(Registry.objects.get(name="dev"), Q(), unapproved=None)
     return [
-        (row.version.version, row.version.standing, row.version.least, row.version.standing_message) for row in rows
+        (row.version.version, row.version.status, row.version.minimum_version, row.version.status_message)
+        for row in rows
     ]
 
 
 def test_the_judgement_knows_older_versions(orders: None, system: Actor) -> None:
     with CaptureQueriesContext(connection) as before:
-        assert {standing for _, standing, _, _ in judged()} == {""}
-    least(system)
+        assert {status for _, status, _, _ in judged()} == {""}
+    set_minimum(system)
     with CaptureQueriesContext(connection) as after:
         assert judged() == [
             (1, BELOW, 3, "Amounts were floats."), (2, BELOW, 3, "Amounts were floats."), (3, "", 0, ""),
         ]  # fmt: skip
     assert len(before) == len(after)
     clear_minimum_version(registry="dev", subject=ORDERS, by=system)
-    assert {standing for _, standing, _, _ in judged()} == {""}
+    assert {status for _, status, _, _ in judged()} == {""}
 
 
 def test_it_holds_for_none_while_no_version_is_as_new(
     orders: None, system: Actor, look: Callable[[str], Client]
 ) -> None:
-    least(system)
+    set_minimum(system)
     over = "No live version is that new"
     assert over not in look("reader").get(PAGE).content.decode()
     delete_version(registry="dev", subject=ORDERS, version=3, by=system)
-    assert {standing for _, standing, _, _ in judged()} == {""}, "nobody can write a version that isn't there"
+    assert {status for _, status, _, _ in judged()} == {""}, "nobody can write a version that isn't there"
     assert over in look("reader").get(PAGE).content.decode()
     set_config(registry="dev", subject=ORDERS, level="NONE", by=system)
     register_version(registry="dev", subject=ORDERS, text='"long"', by=system)
-    assert [standing for _, standing, _, _ in judged()] == [BELOW, BELOW, "", ""]
+    assert [status for _, status, _, _ in judged()] == [BELOW, BELOW, "", ""]
 
 
 def test_what_weighs_more_than_a_deprecation_and_less_than_a_retirement(orders: None, system: Actor) -> None:
-    least(system)
-    for version, standing in ((1, "retired"), (2, "deprecated")):
-        set_standing(registry="dev", subject=ORDERS, version=version, standing=standing, message="Over.", by=system)
-    assert [standing for _, standing, _, _ in judged()] == ["retired", BELOW, ""]
+    set_minimum(system)
+    for version, status in ((1, "retired"), (2, "deprecated")):
+        set_version_status(registry="dev", subject=ORDERS, version=version, status=status, message="Over.", by=system)
+    assert [status for _, status, _, _ in judged()] == ["retired", BELOW, ""]
 
 
 def test_the_same_version_again_changes_the_reason_and_not_since_when(orders: None, system: Actor) -> None:
-    least(system, 2)
+    set_minimum(system, 2)
     first = MinimumVersion.objects.get()
     count = AuditEvent.objects.count()
-    least(system, 2)
+    set_minimum(system, 2)
     assert AuditEvent.objects.count() == count
-    least(system, 2, "Another reason.")
+    set_minimum(system, 2, "Another reason.")
     second = MinimumVersion.objects.get()
     assert (second.set_at, second.reason) == (first.set_at, "Another reason.")
-    least(system, 3)
+    set_minimum(system, 3)
     assert MinimumVersion.objects.get().set_at > first.set_at
     about = events_about(registry="dev", subject="orders-value")
     events = AuditEvent.objects.filter(about, table="drift_leastversion")
@@ -120,7 +121,7 @@ def test_the_same_version_again_changes_the_reason_and_not_since_when(orders: No
 )
 def test_what_cannot_be_used_is_refused(orders: None, system: Actor, version: int, reason: str, field: str) -> None:
     with pytest.raises(InvalidInput) as refused:
-        least(system, version, reason)
+        set_minimum(system, version, reason)
     assert refused.value.details["field"] == field
     assert not MinimumVersion.objects.exists()
 
@@ -128,8 +129,8 @@ def test_what_cannot_be_used_is_refused(orders: None, system: Actor, version: in
 def test_stewards_set_it(orders: None, person: Callable[[str], Actor]) -> None:
     for name in ("reader", "approver"):
         with pytest.raises(NotAllowed):
-            least(person(name))
-    least(person("steward"))
+            set_minimum(person(name))
+    set_minimum(person("steward"))
     with pytest.raises(SubjectNotFound):
         set_minimum_version(registry="dev", subject=SubjectName(".", "x"), version=2, reason="x", by=person("steward"))
 
@@ -142,7 +143,7 @@ def test_the_database_keeps_what_holds(orders: None) -> None:
 
 
 def test_it_goes_with_its_subject(orders: None, system: Actor) -> None:
-    least(system)
+    set_minimum(system)
     delete_subject(registry="dev", subject=ORDERS, by=system)
     assert MinimumVersion.objects.exists(), "a soft-deleted subject comes back with it"
     delete_subject(registry="dev", subject=ORDERS, permanent=True, by=system)
@@ -164,9 +165,9 @@ def test_programs_set_and_read_it(orders: None, api: Callable[[str], Client]) ->
 
 def test_the_settings_show_and_change_it(orders: None, look: Callable[[str], Client]) -> None:
     steward, reader = look("steward"), look("reader")
-    part = reader.get(PAGE).context["page"].selected.least
+    part = reader.get(PAGE).context["page"].selected.minimum
     assert part.info is None and part.refused
-    address = "/ui/registries/dev/subjects/orders-value/least-version"
+    address = "/ui/registries/dev/subjects/orders-value/minimum-version"
     assert f'action="{address}"' in steward.get(PAGE).content.decode()
     nasty = '<img src=x onerror="alert(1)">'
     assert steward.post(address, {"version": "3", "reason": nasty}, follow=True).status_code == 200
@@ -182,15 +183,15 @@ def test_the_settings_show_and_change_it(orders: None, look: Callable[[str], Cli
 
 
 def test_nothing_of_it_is_said_of_the_past(orders: None, system: Actor, look: Callable[[str], Client]) -> None:
-    least(system)
+    set_minimum(system)
     page = look("reader").get(f"{PAGE}&at={MinimumVersion.objects.get().set_at.isoformat().replace('+00:00', 'Z')}")
     assert page.status_code == 200
-    assert page.context["page"].selected.least is None
+    assert page.context["page"].selected.minimum is None
 
 
 def test_producers_are_not_sent_to_a_quarantined_version(orders: None, system: Actor) -> None:
     newest = SchemaVersion.objects.get(version=3)
-    VersionStanding.objects.create(version=newest, standing="quarantined", message="?", decided_by="tests")
+    VersionStatus.objects.create(version=newest, status="quarantined", message="?", decided_by="tests")
     with pytest.raises(InvalidInput, match="Version 3 is quarantined"):
-        least(system)
-    least(system, version=2)
+        set_minimum(system)
+    set_minimum(system, version=2)

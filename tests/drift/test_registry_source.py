@@ -62,7 +62,7 @@ def test_what_was_opened_in_production_is_found_until_it_is_set_back(
     Environment.objects.filter(registry=registry("prod")).update(is_closed=False)
     set_mode(registry="prod", subject=None, by=system, mode="READWRITE")
     set_config(registry="prod", subject=None, by=system, level="NONE")
-    put("ghost-value", record(), registry="prod")
+    put("unapproved-value", record(), registry="prod")
     rules, advice = scan("prod")
     assert rules == {
         "PRODUCTION_WRITABLE", "MODE_RELAXED", "LEVEL_NONE", "LEVEL_RELAXED", "CLIENTS_MAY_REGISTER",

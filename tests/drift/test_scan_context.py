@@ -128,13 +128,13 @@ def test_a_version_is_released_by_a_promotion_alone(source: Source, person: Call
     )
     approve_shown(request_id=request, by=person("approver"))
     promotions.apply(request_id=request, by=person("approver"))
-    ghost = put("ghost-value", record("Ghost"), registry="staging")
+    unapproved = put("unapproved-value", record("Unapproved"), registry="staging")
     there = make_source(registry=source.registry.__class__.objects.get(name="staging"), name="there")
-    observations = [*framed("orders", 1), *framed("ghost", ghost)]
+    observations = [*framed("orders", 1), *framed("unapproved", unapproved)]
     registered = registered_for(there, observations)
     assert {item.subject: item.released for versions in registered.versions.values() for item in versions} == {
         "orders-value": True,
-        "ghost-value": False,
+        "unapproved-value": False,
     }
     assert [item.rule for item in judge(observations, registered)] == ["ID_NOT_RELEASED"]
     # Where versions are born nothing needs a release.

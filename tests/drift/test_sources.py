@@ -192,18 +192,18 @@ KINDS = {
     "id of other subject": ("ID_OF_OTHER_SUBJECT", "ID_OF_OTHER_CONTEXT"),
     "id registered without a request": ("ID_NOT_RELEASED", "ID_QUARANTINED", "REGISTERED_WITHOUT_PROMOTION"),
     "id below minimum or retired": (
-        "ID_BELOW_LEAST", "ID_RETIRED", "ID_DEPRECATED", "OLD_VERSION_WRITTEN", "ID_DELETED",
+        "ID_BELOW_MINIMUM_VERSION", "ID_RETIRED", "ID_DEPRECATED", "OLD_VERSION_WRITTEN", "ID_DELETED",
     ),
-    "unframed or wrong magic byte": ("UNFRAMED_DATA", "FRAME_CUT", "FRAMED_TWICE", "FRAMING_MIXED"),
+    "unframed or wrong magic byte": ("UNFRAMED_DATA", "FRAME_TRUNCATED", "FRAMED_TWICE", "FRAMING_MIXED"),
     "undecodable": ("UNDECODABLE", "SCHEMA_VIOLATED", "MESSAGE_NOT_READ", "NOT_JSON"),
     "undeclared field": ("FIELD_UNDECLARED",),
     "type, null-rate, enum drift": (
-        "FIELD_KIND_WRONG", "FIELD_KIND_NEW", "NULL_SHARE_ROSE", "ENUM_VALUE_UNDECLARED", "ENUM_SHARE_SHIFTED",
+        "FIELD_TYPE_WRONG", "FIELD_TYPE_NEW", "NULL_SHARE_INCREASED", "ENUM_VALUE_UNDECLARED", "ENUM_SHARE_SHIFTED",
     ),
     "field never populated any more": ("FIELD_NEVER_FILLED",),
-    "state differs from input": ("STATE_DEPARTS", "STATE_FIELD_DROPPED", "STATE_EVOLVED_UNRELEASED"),
+    "state differs from input": ("STATE_DIFFERS_FROM_SUBJECT", "STATE_FIELD_DROPPED", "STATE_EVOLVED_UNRELEASED"),
     "state value or key incompatible": ("STATE_CANNOT_EVOLVE", "STATE_KEY_AT_RISK"),
-    "DDL changed but no new schema": ("COLUMN_ADDED", "COLUMN_DROPPED", "COLUMN_RETYPED", "COLUMN_RENAMED"),
+    "DDL changed but no new schema": ("COLUMN_ADDED", "COLUMN_DROPPED", "COLUMN_TYPE_CHANGED", "COLUMN_RENAMED"),
     "compatibility or mode changed": ("LEVEL_RELAXED", "MODE_RELAXED"),
     "same subject differs between environments": ("ENVIRONMENTS_DIFFER",),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""The whole report: proofs, partings, renames, the patch; as JSON by its published schema, as text and Markdown."""
+"""The whole report: proofs, disagreements, renames, the patch; as JSON by its published schema, as text and Markdown."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_rules_and_data_part_where_values_change() -> None:
     by_rules, by_data = assessed(amount(4), amount(2)), assessed(amount(4), amount(2), profile="semantic")
     assert by_rules.is_compatible
     assert not by_data.is_compatible
-    [backward] = [item for item in by_rules.partings if item.direction == "BACKWARD"]
+    [backward] = [item for item in by_rules.disagreements if item.direction == "BACKWARD"]
     assert ".)" not in backward.sentence
     assert (backward.by_rules, backward.by_data) == ("yes", "no")
     assert backward.witness is not None
@@ -88,7 +88,7 @@ def test_the_first_version() -> None:
     report = assessed(record(ID))
     assert report.is_compatible
     assert report.patch is None
-    assert (report.partings, report.renames, report.compared_with_data) == ((), (), 0)
+    assert (report.disagreements, report.renames, report.compared_with_data) == ((), (), 0)
     assert "nothing to check" in assessment_text(report)
 
 
@@ -164,7 +164,7 @@ def test_where_decoders_differ_the_report_says_so_and_nothing_passes() -> None:
     assert "depends on the decoder, so not compatible" in assessment_markdown(assessment)
     by_rules = assess(AVRO, AVRO.parse(new), [(1, AVRO.parse(old))], "BACKWARD", parse=AVRO.parse)
     assert by_rules.report.verdict == "incompatible"
-    assert [(item.by_rules, item.by_data) for item in by_rules.partings if item.direction == "BACKWARD"] == [
+    assert [(item.by_rules, item.by_data) for item in by_rules.disagreements if item.direction == "BACKWARD"] == [
         ("no", "differs")
     ]
     for report in (plain, by_rules.to_dict()):

@@ -20,7 +20,7 @@ from registry.promotions.models import Environment
 from registry.subjects.archive.restore import plan_copy
 from registry.subjects.associations.requests import AssociationSpec, Resource
 from registry.subjects.import_export.import_plan import RestoreOptions
-from registry.subjects.lifecycle.retirement import set_standing
+from registry.subjects.lifecycle.retirement import set_version_status
 from registry.subjects.models import ArchivedCopy
 from registry.subjects.services import associate, delete_subject, register_version, set_config, set_mode
 from registry.subjects.versions.qualified_names import SubjectName
@@ -71,7 +71,9 @@ def fill(by: Actor, *, mode: str = "READWRITE") -> None:
     PLANNED["PLAN"] = plan_copy(registry="prod", number=COPY, ways=RestoreOptions(live=True), by=by).digest
     asked = AssociationSpec(subject=SPARE.qualified, lifecycle="WEAK")
     associate(registry="prod", resource=Resource("t", "n", "r", "topic"), specs=[asked], by=by, create=True)
-    set_standing(registry="prod", subject=SPARE, version=1, standing="deprecated", message="use orders-value", by=by)
+    set_version_status(
+        registry="prod", subject=SPARE, version=1, status="deprecated", message="use orders-value", by=by
+    )
     for scope in SCOPES:
         set_config(registry="prod", subject=scope, by=by, level="BACKWARD")
     for scope in SCOPES:

@@ -43,12 +43,12 @@ PAGES = (
     "/ui/", "/ui/findings", "/ui/findings?state=all&muted=all", "/ui/findings?q=zebr", "/ui/findings?source={zebra_source}", "/ui/mutes",
     "/ui/mutes?location=*", "/ui/sources", "/ui/sources/add", "/ui/sources/add?kind=state_store", "/ui/sources/discover", "/ui/audit",
     "/ui/audit?q=zebr", "/ui/audit?table=access_user", "/ui/environments", "/ui/proposals/new", "/ui/promotions/request",
-    "/ui/audit/export?as=jsonl", "/ui/audit/export?as=csv", "/ui/jobs", "/ui/queries", "/ui/registries", "/ui/promotions", "/ui/ghosts", "/ui/tokens",
+    "/ui/audit/export?as=jsonl", "/ui/audit/export?as=csv", "/ui/jobs", "/ui/queries", "/ui/registries", "/ui/promotions", "/ui/unapproved-versions", "/ui/tokens",
 )  # fmt: skip
 READS = (
     "/api/v1/findings", "/api/v1/findings?state=&muted=", "/api/v1/findings?text=zebr", "/api/v1/sources", "/api/v1/clusters", "/api/v1/mutes",
     "/api/v1/audit", "/api/v1/audit?as=csv", "/api/v1/audit?table=access_rolegrant", "/api/v1/queries", "/api/v1/promotions",
-    "/api/v1/ghosts",
+    "/api/v1/unapproved-versions",
 )  # fmt: skip
 #: of the other registry by its name or number: the same answer as for one that isn't there
 OTHERS = (

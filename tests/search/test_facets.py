@@ -20,7 +20,7 @@ from registry.search.subject_list import Page, SubjectFilter, find_subjects
 from registry.subjects.lifecycle.notes import change_tags
 from registry.subjects.models import Registry
 from registry.subjects.policy.effective_policy import scope_settings_for_many
-from registry.subjects.services import delete_subject, register_version, set_config, set_mode, set_standing
+from registry.subjects.services import delete_subject, register_version, set_config, set_mode, set_version_status
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("CARD-2")]
@@ -31,7 +31,7 @@ NAMES = ("orders.a", "orders.b", "crm.a", "crm.b%", ":.x:orders.a", ":.x:z", "ot
 
 @pytest.fixture
 def dev(registries: None, system: Actor, person: Callable[[str], Actor]) -> Registry:
-    """Subjects of two formats, with levels, standings, tags, owners and a request, and a deleted one."""
+    """Subjects of two formats, with levels, statuses, tags, owners and a request, and a deleted one."""
     for number, text in enumerate(NAMES):
         name = parse_subject(text)
         schema_type = "JSON" if number % 3 == 0 else "AVRO"
@@ -58,8 +58,8 @@ def dev(registries: None, system: Actor, person: Callable[[str], Actor]) -> Regi
         references=[Reference("Known", "known", 1)],
         by=system,
     )
-    set_standing(
-        registry="dev", subject=SubjectName(".", "crm.a"), version=1, standing="retired", message="x", by=system
+    set_version_status(
+        registry="dev", subject=SubjectName(".", "crm.a"), version=1, status="retired", message="x", by=system
     )
     person("reader")
     group = Group.objects.create(name="team")

@@ -22,7 +22,7 @@ from registry.search.subject_list import Page, SubjectFilter, find_subjects, rea
 from registry.subjects.listing.filters import SubjectNarrowing
 from registry.subjects.listing.ranked_list import subject_rows_by_name
 from registry.subjects.models import Registry
-from registry.subjects.services import delete_subject, register_version, set_config, set_mode, set_standing
+from registry.subjects.services import delete_subject, register_version, set_config, set_mode, set_version_status
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("CARD-2")]
@@ -208,16 +208,16 @@ def test_deleted_subjects_are_found_and_others_are_not(dev: Registry, system: Ac
     assert names_of(dev, state="deleted") == [":.x:a"]
 
 
-@pytest.mark.parametrize("standing", ["deprecated", "retired", "quarantined"])
-def test_a_standing_is_that_of_a_live_version(dev: Registry, system: Actor, standing: str) -> None:
+@pytest.mark.parametrize("status", ["deprecated", "retired", "quarantined"])
+def test_a_status_is_that_of_a_live_version(dev: Registry, system: Actor, status: str) -> None:
     for name in ("b", ":.x:a"):
-        set_standing(
-            registry="dev", subject=parse_subject(name), version=1, standing=standing, message="use another", by=system
+        set_version_status(
+            registry="dev", subject=parse_subject(name), version=1, status=status, message="use another", by=system
         )
-    assert sorted(names_of(dev, state=standing)) == [":.x:a", "b"]
-    assert names_of(dev, state=standing, sort="name") == ["b", ":.x:a"]
+    assert sorted(names_of(dev, state=status)) == [":.x:a", "b"]
+    assert names_of(dev, state=status, sort="name") == ["b", ":.x:a"]
     delete_subject(registry="dev", subject=SubjectName(".", "b"), by=system)
-    assert names_of(dev, state=standing) == [":.x:a"]
+    assert names_of(dev, state=status) == [":.x:a"]
 
 
 def test_open_drift_and_open_requests_are_those_of_the_very_subject(

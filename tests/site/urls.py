@@ -40,7 +40,7 @@ SUBJECT_FORMS = (
     "adopt",
     "roll_back",
     "reactivate",
-    "standing",
+    "version_status",
     "describe",
     "minimum_version",
     "minimum_version_clear",
@@ -77,7 +77,7 @@ UI = [
         for name in ("acknowledge", "reopen", "assign")
     ),
     path("mutes/<int:mute_id>/end", index, name="mute_end"),
-    path("ghosts", index, name="ghosts"),
+    path("unapproved-versions", index, name="unapproved_versions"),
     path("promotions", index, name="promotions"),
     path("promotions/request", index, name="promotion_request"),
     path("promotions/<int:request_id>", index, name="promotion"),
@@ -137,13 +137,13 @@ UI = [
     ),
     *(
         path(f"registries/<path:registry>/copies/<int:copy_id>/{name}", index, name=name)
-        for name in ("copy", "copy_file", "copy_bring", "copy_forget")
+        for name in ("copy", "copy_file", "copy_restore", "copy_delete")
     ),
     path("search", index, name="search"),
     path("audit", index, name="audit"),
     path("fields", index, name="field"),
-    path("registries/<path:registry>/moving", index, name="moving"),
-    path("registries/<path:registry>/orphans", index, name="orphans"),
+    path("registries/<path:registry>/transfer", index, name="transfer"),
+    path("registries/<path:registry>/unused-subjects", index, name="unused_subjects"),
     path("jobs", index, name="jobs"),
     path("jobs/runs/<int:number>", index, name="job_run"),
 ]

@@ -17,7 +17,7 @@ from playwright.sync_api import Page, expect
 from registry.access.roles import Actor
 from registry.promotions.apply import execution
 from registry.promotions.models import FreezeWindow, PromotionRequest, Release
-from registry.subjects.models import SchemaVersion, VersionStanding
+from registry.subjects.models import SchemaVersion, VersionStatus
 from registry.subjects.services import set_config
 from registry.subjects.versions.qualified_names import SubjectName
 from tests.promotions.factories import BROKEN, ORDERS, V1, V2, change, register
@@ -111,12 +111,12 @@ def test_a_stranger_is_kept_out_of_everything(steward: Actor, sits_down: SitsDow
     stranger.goto("/ui/promotions/request")
     expect(stranger.get_by_role("button", name="Request review")).to_be_disabled()
     token = stranger.locator("[name=csrfmiddlewaretoken]").first.get_attribute("value") or ""
-    for address in (f"{payroll}adopt", f"{payroll}standing", "/ui/people/change", "/ui/environments/prod/freezes"):
-        form = {"csrfmiddlewaretoken": token, "version": "1", "standing": "retired", "message": "x", "reason": "x"}
+    for address in (f"{payroll}adopt", f"{payroll}status", "/ui/people/change", "/ui/environments/prod/freezes"):
+        form = {"csrfmiddlewaretoken": token, "version": "1", "status": "retired", "message": "x", "reason": "x"}
         answer = stranger.request.post(address, form=form, headers={"referer": stranger.url})
         assert answer.status == 403, address
     assert not PromotionRequest.objects.exists()
-    assert not VersionStanding.objects.exists()
+    assert not VersionStatus.objects.exists()
 
 
 @pytest.mark.requirement("CARD-4", "ORA-1")
@@ -124,27 +124,27 @@ def test_a_version_is_deprecated_and_everybody_sees_it(steward: Actor, sits_down
     register(V2, steward)
     at_desk = sits_down("steward")
     at_desk.goto(f"{DEV}?version=1")
-    at_desk.locator("#standing summary", has_text="Deprecate").click()
+    at_desk.locator("#status summary", has_text="Deprecate").click()
     at_desk.get_by_label("Status", exact=True).select_option("deprecated")
     at_desk.get_by_label("Reason, and what to use instead").fill("Version 2 has the note.")
     at_desk.get_by_label("End date").fill("2099-12-31")
     at_desk.get_by_role("button", name="Set status").click()
-    expect(at_desk.locator("#standing")).to_contain_text("Deprecated until 2099-12-31")
+    expect(at_desk.locator("#status")).to_contain_text("Deprecated until 2099-12-31")
 
     reader = sits_down("reader")
     reader.goto(DEV)
     expect(reader.get_by_role("rowheader", name="Version 1")).to_contain_text("Deprecated")
     reader.get_by_role("link", name="Version 1", exact=True).first.click()
-    expect(reader.locator("#standing")).to_contain_text("Version 2 has the note.")
-    expect(reader.locator("#standing")).to_contain_text("You need the admin or steward role")
+    expect(reader.locator("#status")).to_contain_text("Version 2 has the note.")
+    expect(reader.locator("#status")).to_contain_text("You need the admin or steward role")
     expect(reader.get_by_role("button", name="Set")).to_have_count(0)
 
 
 @pytest.mark.requirement("CARD-4", "ORA-1")
-def test_a_ghost_is_adopted(steward: Actor, sits_down: SitsDown) -> None:
+def test_an_unapproved_version_is_adopted(steward: Actor, sits_down: SitsDown) -> None:
     at_desk = sits_down("steward")
     at_desk.goto(STAGING)
-    expect(at_desk.locator("#standing")).to_contain_text("It was registered without a request")
+    expect(at_desk.locator("#status")).to_contain_text("It was registered without a request")
     at_desk.get_by_label("How it was registered").fill("A producer registered it on its first start.")
     at_desk.get_by_role("button", name="Request adoption").click()
     expect(at_desk.locator("h1")).to_contain_text("Adopt orders-value")
@@ -157,7 +157,7 @@ def test_a_ghost_is_adopted(steward: Actor, sits_down: SitsDown) -> None:
     approver.get_by_role("button", name="Apply to staging").click()
     expect(approver.locator(".head-meta")).to_contain_text("Applied")
     at_desk.goto(STAGING)
-    expect(at_desk.locator("#standing")).not_to_contain_text("It was registered without a request")
+    expect(at_desk.locator("#status")).not_to_contain_text("It was registered without a request")
     assert versions_in("staging") == [1], "nothing is registered by an adoption"
 
 

@@ -27,7 +27,7 @@ INSERT = (
     " association_type, lifecycle, subject_id, created_at, updated_at)"
     " VALUES (900001, gen_random_uuid(), '{}', '{}', '{}', 'topic', 'value', '{}', {}, now(), now())"
 )
-STANDING = (
+STATUS = (
     "INSERT INTO subjects_versionstanding (version_id, standing, message, decided_by, decided_at)"
     " VALUES (900041, '{}', '{}', 'me', now())"
 )
@@ -83,8 +83,8 @@ REFUSED = {
     "association_has_resource_id": "UPDATE subjects_association SET resource_id = '' WHERE id = 900051",
     "one_reference_a_position": "INSERT INTO subjects_schemareference (schema_id, position, name, subject_name, target_id)"
     " VALUES (900032, 0, 'Order', 'orders', 900041)",
-    "known_standing": STANDING.format("trusted", "use v2"),
-    "standing_says_why": STANDING.format("deprecated", ""),
+    "known_standing": STATUS.format("trusted", "use v2"),
+    "standing_says_why": STATUS.format("deprecated", ""),
     "note_has_few_tags": NOTE.format("(SELECT array_agg('t' || n) FROM generate_series(10, 42) n)", "''"),
     "note_is_short": NOTE.format("'{}'", "repeat('a', 20001)"),
     "note_says_something": NOTE.format("'{}'", "''"),
@@ -121,7 +121,7 @@ DANGLING = {
     "subjectnote.subject": NOTE.replace("900021", "0").format("'{pii}'", "''"),
     "client.subject": CLIENT.replace("900021", "0").format("true", "1", "'{}'", 1),
     "keptcopy.registry": COPY.format(0, "deleted", "orders", 1),
-    "versionstanding.version": STANDING.replace("900041", "0").format("retired", "gone"),
+    "versionstanding.version": STATUS.replace("900041", "0").format("retired", "gone"),
 }
 
 

@@ -183,8 +183,8 @@ class ConfluentView(View):
 
     def _tag(self, response: Response) -> None:
         """Add an ETag to the answer, and answer 304 to a client that has it."""
-        standing = status_header_text(response)
-        content = response.content + b"\n" + standing.encode() if standing else response.content
+        status = status_header_text(response)
+        content = response.content + b"\n" + status.encode() if status else response.content
         tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
         response["ETag"] = tag
         client_tags = [

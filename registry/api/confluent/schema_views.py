@@ -140,7 +140,7 @@ class SchemaIdView(ConfluentView):
         schema, version = self.definition()
         if self.scope_subject is not None and version is not None:
             depend_on(self.request.META, (self.scope, self.scope_subject))
-        elif self.scope_subject is None and schema.standing is None:  # a status depends on all its versions
+        elif self.scope_subject is None and schema.status is None:  # a status depends on all its versions
             depend_on(self.request.META, ())
         return schema, version
 
@@ -167,7 +167,7 @@ class SchemaById(SchemaIdView):
         if flag(request, "fetchMaxId") and self.visible.is_whole:  # it reveals how many other schemas exist
             depend_on(request.META, None)
             more["maxId"] = selectors.last_schema_id(self.registry, schema.context)
-        return marked(Response(schema_answer(schema, **more)), version.standing if version else schema.standing)
+        return marked(Response(schema_answer(schema, **more)), version.status if version else schema.status)
 
 
 class SchemaTextById(SchemaIdView):
@@ -180,7 +180,7 @@ class SchemaTextById(SchemaIdView):
         """Return only the schema's text."""
         schema, version = self.found()
         text = in_form(self, schema, version).get("schema", schema.text)
-        return marked(Response(text, is_raw=True), version.standing if version else schema.standing)
+        return marked(Response(text, is_raw=True), version.status if version else schema.status)
 
 
 class SubjectsOfSchema(SchemaIdView):
@@ -209,7 +209,7 @@ class SchemaByGuid(ConfluentView):
     def get(self, request: Request, guid: str, **address: Any) -> Response:
         """Return the definition, which is the same in every context that has it."""
         schema = visible_schemas_of_guid(self.visible, guid)[0]
-        return marked(Response(schema_answer(schema, **in_form(self, schema))), schema.standing)
+        return marked(Response(schema_answer(schema, **in_form(self, schema))), schema.status)
 
 
 class IdsOfGuid(ConfluentView):

@@ -88,7 +88,7 @@ class SubjectView(ConfluentView):
             info = look_up(self.registry, name, submission, normalize=normalize, deleted=deleted)
             if info is not None:
                 registered = version_answer(info, **in_submitted_form(self, info.schema, body.text))
-                return marked(Response(registered), info.standing)
+                return marked(Response(registered), info.status)
         get_subject(self.registry, self.named_subject, deleted=deleted)
         raise SchemaNotFound("Schema not found")
 
@@ -113,7 +113,7 @@ class SubjectMetadata(ConfluentView):
         info = selectors.latest_with_metadata(
             self.registry, self.named_subject, pairs, deleted=flag(request, "deleted")
         )
-        return marked(Response(version_answer(info, **in_form(self, info.schema, info))), info.standing)
+        return marked(Response(version_answer(info, **in_form(self, info.schema, info))), info.status)
 
 
 class ConfluentVersions(ConfluentView):
@@ -165,9 +165,9 @@ def registered(view: ConfluentView, done: RegisteredVersion, *, whole: bool, sub
     """Return the answer to a registration: the `whole` version, in the `submitted` form, or only the id."""
     info = done.info or get_version(view.registry, view.named_subject, done.version)
     if not whole:
-        return marked(Response({"id": done.schema_id}), info.standing)
+        return marked(Response({"id": done.schema_id}), info.status)
     changed = in_submitted_form(view, info.schema, submitted)
-    return marked(Response(registered_answer(info, **changed, id=done.schema_id)), info.standing)
+    return marked(Response(registered_answer(info, **changed, id=done.schema_id)), info.status)
 
 
 def in_submitted_form(view: ConfluentView, schema: SchemaInfo, submitted: str) -> dict[str, Any]:
@@ -217,7 +217,7 @@ class ConfluentVersion(VersionView):
         """Return the version with its schema."""
         info = self.version(version)
         body = version_answer(info, **in_form(self, info.schema, info), **found_tags(self, info.schema))
-        return marked(Response(body), info.standing)
+        return marked(Response(body), info.status)
 
     def delete(self, request: Request, version: str, **address: Any) -> Response:
         """Soft-delete, or with `permanent` delete permanently."""
@@ -243,7 +243,7 @@ class VersionText(VersionView):
         """Return only the schema's text."""
         info = self.version(version)
         text = in_form(self, info.schema, info).get("schema", info.schema.text)
-        return marked(Response(text, is_raw=True), info.standing)
+        return marked(Response(text, is_raw=True), info.status)
 
 
 class ReferencedBy(ConfluentView):

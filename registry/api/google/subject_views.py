@@ -33,7 +33,7 @@ from registry.subjects.policy.registries import create_version
 from registry.subjects.registration.registration import submission_identity
 from registry.subjects.services import delete_subject, delete_version
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
-from registry.subjects.versions.versions import SchemaInfo, Standing
+from registry.subjects.versions.versions import SchemaInfo, StatusInfo
 
 TEXT = "text/plain; charset=utf-8"
 
@@ -73,7 +73,7 @@ class SubjectByName(RegistryView):
             identities = submission_identity(self.registry, self.named_subject, **{**body, "normalize": way})
             info = selectors.find_version(self.registry, self.named_subject, identities, deleted=deleted)
             if info is not None:
-                return marked(Response(version_answer(request, info, self.context)), info.standing)
+                return marked(Response(version_answer(request, info, self.context)), info.status)
         raise SchemaNotFound(f"Subject '{self.named_subject.qualified}' has no such schema.")
 
     def delete(self, request: Request, **address: Any) -> Any:
@@ -114,7 +114,7 @@ class GoogleVersions(RegistryView):
             version=body.get("version", 0),
             schema_id=body.get("id") or None,
         )
-        return marked(Response({"id": done.schema_id}), done.standing)
+        return marked(Response({"id": done.schema_id}), done.status)
 
 
 class VersionView(RegistryView):
@@ -136,7 +136,7 @@ class GoogleVersion(VersionView):
     def get(self, request: Request, version: str, **address: Any) -> Response:
         """Return the version with its schema."""
         info = selectors.get_version(self.registry, self.named_subject, version, deleted=flag(request, "deleted"))
-        return marked(Response(version_answer(request, info, self.context)), info.standing)
+        return marked(Response(version_answer(request, info, self.context)), info.status)
 
     def delete(self, request: Request, version: str, **address: Any) -> Any:
         """Soft-delete, or with `permanent` delete permanently; returns the version number."""
@@ -156,7 +156,7 @@ class VersionText(VersionView):
     def get(self, request: Request, version: str, **address: Any) -> Any:
         """Return only the schema's text."""
         info = selectors.get_version(self.registry, self.named_subject, version, deleted=flag(request, "deleted"))
-        return _text(request, info.schema, info.standing)
+        return _text(request, info.schema, info.status)
 
 
 class ReferencedBy(RegistryView):
@@ -204,7 +204,7 @@ class SchemaView(RegistryView):
         version = selectors.get_version_of_schema(self.registry, number, self.scope_subject) if is_readable else None
         if version is None:
             raise SchemaNotFound(f"Subject '{self.scope_subject.qualified}' has no schema {schema}.", schema_id=schema)
-        return replace(version.schema, standing=version.standing)
+        return replace(version.schema, status=version.status)
 
 
 class SchemaById(SchemaView):
@@ -213,7 +213,7 @@ class SchemaById(SchemaView):
     def get(self, request: Request, schema: str, **address: Any) -> Response:
         """Return the definition."""
         info = self.info(schema)
-        return marked(Response(schema_answer(request, info)), info.standing)
+        return marked(Response(schema_answer(request, info)), info.status)
 
 
 class SchemaText(SchemaView):
@@ -222,7 +222,7 @@ class SchemaText(SchemaView):
     def get(self, request: Request, schema: str, **address: Any) -> Any:
         """Return only the schema's text."""
         info = self.info(schema)
-        return _text(request, info, info.standing)
+        return _text(request, info, info.status)
 
 
 class SubjectsOfSchema(SchemaView):
@@ -244,9 +244,9 @@ class VersionsOfSchema(SchemaView):
         return http_body(request, pairs)
 
 
-def _text(request: Request, info: SchemaInfo, standing: Standing | None) -> Any:
+def _text(request: Request, info: SchemaInfo, status: StatusInfo | None) -> Any:
     response = http_body(request, info.text, content_type=JSON if format_of(info.schema_type).is_json else TEXT)
-    return marked(response, standing)
+    return marked(response, status)
 
 
 class Compatibility(RegistryView):

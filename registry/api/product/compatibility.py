@@ -97,7 +97,7 @@ REPORT: Final = shape(
     levels=dict[str, bool],
     order=str,
     matrix=many(MatrixRow),
-    partings=many(shape("Parting", Disagreement, "sentence")),
+    disagreements=many(shape("Disagreement", Disagreement, "sentence")),
     renames=many(_RENAME),
     registry_answer=NotRequired[either(shape("RemoteVerdict", RemoteVerdict, agrees=bool | None), None)],
 )

@@ -26,38 +26,38 @@ from registry.promotions.requests import timeline
 from registry.subjects.lifecycle import retirement
 from registry.subjects.lifecycle.bulk import Outcome, deprecate_several, export_subjects
 from registry.subjects.lifecycle.notes import MOST
-from registry.subjects.models import Registry, VersionStanding
+from registry.subjects.models import Registry, VersionStatus
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.one_version import get_version
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
-from registry.subjects.versions.versions import Standing, StandingOfVersion, list_standings
+from registry.subjects.versions.versions import StatusInfo, VersionWithStatus, list_version_statuses
 
 MAX_VERSIONS_PER_PAGE = 500
-LISTED: Final = shape("ListedStanding", Standing, id=int, subject=str, version=int, deleted=bool)
-GHOST: Final = shape("Ghost", timeline.UnapprovedVersion, subject=str, seen_at=datetime | None)
-ORPHAN: Final = shape("Orphan", UnusedSubject, subject=str)
-ORPHANS: Final = shape("OrphanPage", UnusedSubjectPage, without=("rows",), orphans=many(ORPHAN))
+LISTED: Final = shape("ListedVersionStatus", StatusInfo, id=int, subject=str, version=int, deleted=bool)
+UNAPPROVED: Final = shape("UnapprovedVersion", timeline.UnapprovedVersion, subject=str, seen_at=datetime | None)
+UNUSED_SUBJECT: Final = shape("UnusedSubject", UnusedSubject, subject=str)
+UNUSED_SUBJECTS: Final = shape("UnusedSubjectPage", UnusedSubjectPage, without=("rows",), subjects=many(UNUSED_SUBJECT))
 OUTCOME: Final = shape("Outcome", Outcome, subject=str)
 
 
-class StandingSerializer(serializers.Serializer[Any]):
+class StatusSerializer(serializers.Serializer[Any]):
     """The status to set; `ends_at` is only for a deprecated version."""
 
-    standing = serializers.ChoiceField(choices=VersionStanding.STANDINGS)
+    status = serializers.ChoiceField(choices=VersionStatus.STATUSES)
     message = serializers.CharField(max_length=retirement.MAX_MESSAGE)
     ends_at = serializers.DateTimeField(required=False, default=None, allow_null=True)
 
 
-class StandingPageSerializer(serializers.Serializer[Any]):
+class StatusPageSerializer(serializers.Serializer[Any]):
     """Filters; `after` is the last id of the previous page."""
 
     subject = serializers.CharField(required=False, default="", allow_blank=True, max_length=1280)
-    standing = serializers.ChoiceField(choices=VersionStanding.STANDINGS, required=False, default="", allow_blank=True)
+    status = serializers.ChoiceField(choices=VersionStatus.STATUSES, required=False, default="", allow_blank=True)
     after = WholeNumberField(required=False, default=0, min_value=0, max_value=2**62)
     limit = WholeNumberField(required=False, default=100, min_value=1, max_value=MAX_VERSIONS_PER_PAGE)
 
 
-class GhostsSerializer(serializers.Serializer[Any]):
+class UnapprovedVersionsSerializer(serializers.Serializer[Any]):
     """Filters; `before` is the last id of the previous page."""
 
     environment = serializers.CharField(required=False, default="", allow_blank=True, max_length=255)
@@ -87,92 +87,92 @@ class SubjectView(ProductView):
         return get_registry(registry), name
 
 
-class VersionStandingOne(SubjectView):
-    """`/api/v1/registries/{registry}/subjects/{subject}/versions/{version}/standing`."""
+class VersionStatusView(SubjectView):
+    """`/api/v1/registries/{registry}/subjects/{subject}/versions/{version}/status`."""
 
     @extend_schema(
-        responses=shape("VersionStanding", Standing, without=("standing",), partial=True, version=int, standing=str)
+        responses=shape("VersionStatus", StatusInfo, without=("status",), partial=True, version=int, status=str)
     )
     def get(self, request: Request, registry: str, subject: str, version: str) -> Response:
-        """Get the status of a version. A version without one has `"standing": "good"`."""
+        """Get the status of a version. An active version has `"status": "active"`."""
         registry_row, name = self.registry_and_subject(registry, subject)
         info = get_version(registry_row, name, version, deleted=True)
-        standing = asdict(info.standing) if info.standing else {"standing": "good"}
-        return marked(Response({"version": info.version, **standing}), info.standing)
+        status = asdict(info.status) if info.status else {"status": "active"}
+        return marked(Response({"version": info.version, **status}), info.status)
 
-    @extend_schema(request=StandingSerializer, responses=Standing)
+    @extend_schema(request=StatusSerializer, responses=StatusInfo)
     def put(self, request: Request, registry: str, subject: str, version: str) -> Response:
         """Mark a version as deprecated, retired or quarantined.
 
         Responses with the version get headers that say so; nothing stops working.
         """
         _, name = self.registry_and_subject(registry, subject)
-        require(self.actor, "version.standing", registry=registry, subject=name.qualified)
-        values = self.valid(StandingSerializer)
-        done = retirement.set_standing(registry=registry, subject=name, version=version, by=self.actor, **values)
+        require(self.actor, "version.status", registry=registry, subject=name.qualified)
+        values = self.valid(StatusSerializer)
+        done = retirement.set_version_status(registry=registry, subject=name, version=version, by=self.actor, **values)
         return Response(asdict(done))
 
     def delete(self, request: Request, registry: str, subject: str, version: str) -> Response:
         """Clear the status of a version."""
         _, name = self.registry_and_subject(registry, subject)
-        retirement.clear_standing(registry=registry, subject=name, version=version, by=self.actor)
+        retirement.clear_version_status(registry=registry, subject=name, version=version, by=self.actor)
         return Response(status=204)
 
 
-class Standings(ProductView):
-    """`/api/v1/registries/{registry}/standings`."""
+class VersionStatuses(ProductView):
+    """`/api/v1/registries/{registry}/version-statuses`."""
 
-    @extend_schema(parameters=[StandingPageSerializer], responses=many(LISTED))
+    @extend_schema(parameters=[StatusPageSerializer], responses=many(LISTED))
     def get(self, request: Request, registry: str) -> Response:
         """List the versions that are deprecated, retired or quarantined, by id."""
-        chosen = self.filters_of(StandingPageSerializer, request.query_params.dict())
+        chosen = self.filters_of(StatusPageSerializer, request.query_params.dict())
         subject = parse_subject(chosen["subject"]) if chosen["subject"] else None
         require(self.actor, "schema.read", registry=registry, subject=subject.qualified if subject else "")
-        standings = list_standings(get_registry(registry), **{**chosen, "subject": subject})
+        statuses = list_version_statuses(get_registry(registry), **{**chosen, "subject": subject})
         return Response(
-            [body_of(LISTED, item, **asdict(item.standing)) for item in standings if self._may_read(registry, item)]
+            [body_of(LISTED, item, **asdict(item.status)) for item in statuses if self._may_read(registry, item)]
         )
 
-    def _may_read(self, registry: str, item: StandingOfVersion) -> bool:
+    def _may_read(self, registry: str, item: VersionWithStatus) -> bool:
         return may(self.actor, "schema.read", registry=registry, subject=item.subject.qualified)
 
 
-class Life(SubjectView):
-    """`/api/v1/registries/{registry}/subjects/{subject}/life`."""
+class SubjectTimeline(SubjectView):
+    """`/api/v1/registries/{registry}/subjects/{subject}/timeline`."""
 
-    @extend_schema(parameters=[AT], responses=many(shape("VersionLife", timeline.VersionTimeline, "states")))
+    @extend_schema(parameters=[AT], responses=many(shape("VersionTimeline", timeline.VersionTimeline, "states")))
     @as_it_was
     def get(self, request: Request, registry: str, subject: str) -> Response:
-        """List the history of each version: requests, releases, status and deletion. `is_ghost`: it is unapproved."""
+        """List the history of each version: requests, releases, status and deletion."""
         registry_row, name = self.registry_and_subject(registry, subject)
         timelines = promotions.timelines_of(registry_row, name, by=self.actor)
         return Response([{**asdict(life), "states": life.states} for life in timelines])
 
 
-class Ghosts(ProductView):
-    """`/api/v1/ghosts`."""
+class UnapprovedVersions(ProductView):
+    """`/api/v1/unapproved-versions`."""
 
-    @extend_schema(parameters=[GhostsSerializer, AT], responses=many(GHOST))
+    @extend_schema(parameters=[UnapprovedVersionsSerializer, AT], responses=many(UNAPPROVED))
     @as_it_was
     def get(self, request: Request) -> Response:
-        """List unapproved versions (ghosts): those registered in an environment without a request, newest first.
+        """List unapproved versions: those registered in an environment without a request, newest first.
 
         `seen_at` is when a message last had the version.
 
         The filter `state` is `undecided`, `asked` (an open request would adopt the version) or `quarantined`.
         """
-        chosen = self.filters_of(GhostsSerializer, request.query_params.dict())
+        chosen = self.filters_of(UnapprovedVersionsSerializer, request.query_params.dict())
         require_extent(self.actor, "schema.read", registry=chosen["environment"])
         if chosen["environment"]:
             promotions.get_environment(chosen["environment"])
         subject = parse_subject(chosen["subject"]) if chosen["subject"] else None
-        ghosts = timeline.unapproved_version_page(by=self.actor, **{**chosen, "subject": subject}).rows
-        seen_at = last_seen([ghost.id for ghost in ghosts])
-        return Response([body_of(GHOST, ghost, seen_at=seen_at.get(ghost.id)) for ghost in ghosts])
+        unapproved = timeline.unapproved_version_page(by=self.actor, **{**chosen, "subject": subject}).rows
+        seen_at = last_seen([row.id for row in unapproved])
+        return Response([body_of(UNAPPROVED, row, seen_at=seen_at.get(row.id)) for row in unapproved])
 
 
 class Adoptions(ProductView):
-    """`/api/v1/ghosts/adoptions`."""
+    """`/api/v1/unapproved-versions/adoptions`."""
 
     @extend_schema(request=AdoptionSerializer, responses={201: shape("RequestNumber", request=int)})
     def post(self, request: Request) -> Response:
@@ -198,7 +198,7 @@ class RetireSerializer(serializers.Serializer[Any]):
     force = serializers.CharField(required=False, default="", allow_blank=True, max_length=2000)
 
 
-class OrphansSerializer(serializers.Serializer[Any]):
+class UnusedSubjectsSerializer(serializers.Serializer[Any]):
     """The page; `after` is the cursor from the previous one."""
 
     after = serializers.CharField(required=False, default="", allow_blank=True, max_length=1280)
@@ -216,18 +216,16 @@ class Retirement(ProductView):
         """
         name = parse_subject(subject)
         chosen = str(request.data.get("choice", "")) if isinstance(request.data, dict) else ""
-        require(
-            self.actor, retirement.RIGHTS.get(chosen, "version.standing"), registry=registry, subject=name.qualified
-        )
+        require(self.actor, retirement.RIGHTS.get(chosen, "version.status"), registry=registry, subject=name.qualified)
         return Response(
             asdict(retirement.retire(registry=registry, subject=name, by=self.actor, **self.valid(RetireSerializer)))
         )
 
 
-class OrphanSubjects(ProductView):
-    """`/api/v1/registries/{registry}/orphans`."""
+class UnusedSubjects(ProductView):
+    """`/api/v1/registries/{registry}/unused-subjects`."""
 
-    @extend_schema(parameters=[OrphansSerializer], responses=ORPHANS)
+    @extend_schema(parameters=[UnusedSubjectsSerializer], responses=UNUSED_SUBJECTS)
     def get(self, request: Request, registry: str) -> Response:
         """List subjects that nothing is known to use, by name.
 
@@ -235,9 +233,9 @@ class OrphanSubjects(ProductView):
         """
         if not may_somewhere(self.actor, "schema.read"):
             require(self.actor, "schema.read", registry=registry)
-        chosen = self.filters_of(OrphansSerializer, request.query_params.dict())
+        chosen = self.filters_of(UnusedSubjectsSerializer, request.query_params.dict())
         page = find_unused_subjects(get_registry(registry), by=self.actor, **chosen)
-        return Response(body_of(ORPHANS, page, orphans=[body_of(ORPHAN, row) for row in page.rows]))
+        return Response(body_of(UNUSED_SUBJECTS, page, subjects=[body_of(UNUSED_SUBJECT, row) for row in page.rows]))
 
 
 class ExportSerializer(serializers.Serializer[Any]):

@@ -223,8 +223,8 @@ class CopyFile(ProductView):
         return FileResponse(file, as_attachment=True, filename=f"copy-{copy_id}.jsonl", content_type=MEDIA_TYPE)
 
 
-class CopyBring(ProductView):
-    """`/api/v1/registries/{registry}/copies/{copy}/bring`."""
+class CopyRestore(ProductView):
+    """`/api/v1/registries/{registry}/copies/{copy}/restore`."""
 
     @extend_schema(request=BringSerializer, responses=PLAN)
     def post(self, request: Request, registry: str, copy_id: int) -> Response:

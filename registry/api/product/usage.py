@@ -231,7 +231,7 @@ class MinimumVersionSerializer(serializers.Serializer[Any]):
 
 
 class MinimumVersionOne(SubjectView):
-    """`/api/v1/registries/{registry}/subjects/{subject}/least-version`."""
+    """`/api/v1/registries/{registry}/subjects/{subject}/minimum-version`."""
 
     @extend_schema(
         responses=shape(

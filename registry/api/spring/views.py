@@ -152,7 +152,7 @@ class Root(SpringView):
             raise VersionNotFound(f"Version {number} was deleted just now.", version=number)
         body = answers(versions)[0]
         headers = {"Location": self._location(request, body)}
-        return marked(Response(body, status=201, headers=headers), versions[0].standing)
+        return marked(Response(body, status=201, headers=headers), versions[0].status)
 
     def _registered_version(self, subject: SubjectName, submitted: serializers.Registration) -> int | None:
         """Return the first version that Spring's server would treat as the same schema. Raises InvalidSchema."""
@@ -174,7 +174,7 @@ class SchemaOfId(SpringView):
     def get(self, request: Request, schema_id: str, **address: Any) -> Response:
         """Return the version with the id."""
         info = self._version(schema_id)
-        return marked(Response(answers([info])[0]), info.standing)
+        return marked(Response(answers([info])[0]), info.status)
 
     def delete(self, request: Request, schema_id: str, **address: Any) -> Response:
         """Delete the version with the id."""
@@ -214,7 +214,7 @@ class SpringVersion(SpringView):
     def get(self, request: Request, schema_format: str, version: str, **address: Any) -> Response:
         """Return one version."""
         info = self._version(schema_format, version)
-        return marked(Response(answers([info])[0]), info.standing)
+        return marked(Response(answers([info])[0]), info.status)
 
     def delete(self, request: Request, schema_format: str, version: str, **address: Any) -> Response:
         """Delete one version."""

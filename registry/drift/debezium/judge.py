@@ -202,7 +202,7 @@ def _not_published(world: ConnectorFacts, table: Table, partitions: Sequence[Tab
     if under:
         rule = "PARTITION_PUBLISHED_AS_ROOT"
     elif table.partitioned:
-        rule = "PARTITIONS_PUBLISHED_APART"
+        rule = "PARTITIONS_PUBLISHED_SEPARATELY"
         topics = [world.topic_of(part.schema, part.name) or "an unknown topic" for part in partitions]
         names["consequence"] = (
             f"they arrive in {listed(topics)}"

@@ -32,11 +32,11 @@ RULE_OF: Final[Mapping[Change, str]] = {
     "added": "COLUMN_ADDED",
     "dropped": "COLUMN_DROPPED",
     "renamed": "COLUMN_RENAMED",
-    "retyped": "COLUMN_RETYPED",
-    "scaled": "COLUMN_SCALED",
-    "relabelled": "COLUMN_RELABELLED",
-    "nullability": "COLUMN_NULLABILITY",
-    "default": "COLUMN_DEFAULT",
+    "retyped": "COLUMN_TYPE_CHANGED",
+    "scaled": "COLUMN_SCALE_CHANGED",
+    "relabelled": "COLUMN_ENUM_CHANGED",
+    "nullability": "COLUMN_NULLABILITY_CHANGED",
+    "default": "COLUMN_DEFAULT_CHANGED",
 }
 #: changes that harm nobody before the next row, and little afterwards
 _HARMLESS: Final = frozenset({"added", "relabelled", "default"})
@@ -163,7 +163,7 @@ def judge_columns(world: ConnectorFacts) -> Iterator[JudgedFinding]:
                 "reason": reason,
             }
             yield make_finding(
-                "SHAPE_UNREADABLE",
+                "SCHEMA_NOT_COMPARED",
                 names,
                 (state.topic, side, label),
                 location=f"{state.topic} ({side})",
@@ -237,7 +237,7 @@ def _refused(
 ) -> JudgedFinding:
     subject, guard = facts.subjects.get(side, ""), facts.guards[side]
     return make_finding(
-        "NEXT_ROW_REFUSED",
+        "NEXT_ROW_REJECTED",
         {
             "table": state.table.full_name,
             "connector": world.config.name,
@@ -309,7 +309,7 @@ def _key(state: TableState, key: KeyChange, facts: TopicFacts) -> JudgedFinding:
     lagging, remedy = _behind(key.behind, frozenset(key.says), facts.subjects.get("key"))
     says = {side: ", ".join(columns) or "no key" for side, columns in key.says.items()}
     return make_finding(
-        "KEY_LOST" if key.lost else "KEY_CHANGED",
+        "KEY_REMOVED" if key.lost else "KEY_CHANGED",
         {"table": state.table.full_name, "says": _says(says, facts, "key"), "lagging": lagging, "remedy": remedy},
         (state.table.full_name,),
         location=state.table.full_name,

@@ -60,7 +60,7 @@ def _identity(world: ConnectorFacts, table: Table, topic: str) -> Iterator[Judge
         without = ", and no primary key" if identity.case == "default_without_key" else ""
         dropped = " with a dropped index" if table.identity == "index" else ""
         yield make_finding(
-            "WRITES_REFUSED",
+            "REPLICA_IDENTITY_MISSING",
             {**names, "statements": listed(identity.refuses), "identity": f"{written}{dropped}{without}"},
             (table.full_name,),
             location=table.full_name,
@@ -69,7 +69,7 @@ def _identity(world: ConnectorFacts, table: Table, topic: str) -> Iterator[Judge
     if identity.case == "index_outside_key" and key and table.identity_index is not None:
         index = table.identity_index
         yield make_finding(
-            "KEYS_WRONG",
+            "DELETE_KEYS_WRONG",
             {**names, "index": index.name, "columns": listed(index.columns), "key": listed(key)},
             (table.full_name,),
             location=table.full_name,
@@ -78,14 +78,14 @@ def _identity(world: ConnectorFacts, table: Table, topic: str) -> Iterator[Judge
     if weak := _weak_key(table, key):
         index, why = weak
         yield make_finding(
-            "KEY_WEAK",
+            "KEY_NOT_UNIQUE",
             {**names, "index": index.name, "key": listed(key), "why": why},
             (table.full_name,),
             location=table.full_name,
             evidence={**evidence, "index": index.name, "why": why},
         )
     if not key:
-        yield make_finding("KEY_MISSING", names, (table.full_name,), location=table.full_name, evidence=evidence)
+        yield make_finding("TABLE_WITHOUT_KEY", names, (table.full_name,), location=table.full_name, evidence=evidence)
 
 
 def _weak_key(table: Table, key: tuple[str, ...]) -> tuple[Index, str] | None:
@@ -106,7 +106,7 @@ def _columns(table: Table, expected: ExpectedShape, topic: str) -> Iterator[Judg
     for omission in expected.left_out:
         if omission.lost:
             yield make_finding(
-                "COLUMN_NOT_CARRIED",
+                "COLUMN_NOT_IN_EVENTS",
                 {
                     "table": table.full_name,
                     "column": omission.column,
@@ -121,7 +121,7 @@ def _columns(table: Table, expected: ExpectedShape, topic: str) -> Iterator[Judg
     for column in table.columns:
         if column.dimensions > 1 and column.name in carried:
             yield make_finding(
-                "ARRAY_LOST",
+                "ARRAY_ARRIVES_AS_NULL",
                 {
                     "table": table.full_name,
                     "column": column.name,
@@ -136,9 +136,9 @@ def _columns(table: Table, expected: ExpectedShape, topic: str) -> Iterator[Judg
 
 _RULES: Final = {
     "topic": "TOPIC_SHARED",
-    "broker": "TOPICS_CLASH",
-    "full_name": "SCHEMA_NAMES_MEET",
-    "field": "FIELDS_MEET",
+    "broker": "TOPIC_NAMES_COLLIDE",
+    "full_name": "SCHEMA_NAMES_COLLIDE",
+    "field": "FIELD_NAMES_COLLIDE",
     "case": "COLUMNS_DIFFER_BY_CASE",
 }
 _AVRO: Final = frozenset({"avro"})
@@ -203,7 +203,7 @@ def _not_avro(world: ConnectorFacts, tables: list[NamedTable]) -> Iterator[Judge
             invalid.insert(0, table.full_name)
         if invalid:
             yield make_finding(
-                "NAME_NOT_AVRO",
+                "NAME_INVALID_IN_AVRO",
                 {"becomes": listed(invalid), "connector": world.config.name, "table": table.table},
                 (world.config.name, table.table),
                 location=table.table,
@@ -291,7 +291,7 @@ def _deletes(world: ConnectorFacts, topic: TopicFacts) -> Iterator[JudgedFinding
         and not (world.config.tombstones and keeps_tombstones)
     ):
         yield make_finding(
-            "DELETES_STAY",
+            "TOMBSTONES_NOT_WRITTEN",
             {"topic": topic.topic, "connector": world.config.name},
             (topic.topic,),
             location=topic.topic,
@@ -312,7 +312,7 @@ def _gone(world: ConnectorFacts, topic: TopicFacts) -> Iterator[JudgedFinding]:
             continue
         table = f"{schema}.{name}"
         yield make_finding(
-            "TABLE_GONE",
+            "TABLE_DROPPED",
             {"topic": topic.topic, "table": table, "database": database},
             (topic.topic, table),
             location=topic.topic,

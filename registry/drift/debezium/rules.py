@@ -88,12 +88,13 @@ ROWS: Final[tuple[Rule, ...]] = (
         "table.include.list.",
     ),
     Rule(
-        "PARTITIONS_PUBLISHED_APART",
+        "PARTITIONS_PUBLISHED_SEPARATELY",
         "risk",
         "{table} is partitioned, and publication {publication} publishes its changes under the names of its partitions: "
         "{consequence}.",
         "ALTER PUBLICATION {publication} SET (publish_via_partition_root = true) if consumers read the topic of {table}; "
         "table.include.list must then include it. Otherwise remove it from table.include.list.",
+        former="PARTITIONS_PUBLISHED_APART",
     ),
     Rule(
         "PARTITION_PUBLISHED_AS_ROOT",
@@ -116,25 +117,28 @@ ROWS: Final[tuple[Rule, ...]] = (
         "different tables, whose keys overwrite each other under compaction.",
     ),
     Rule(
-        "TOPICS_CLASH",
+        "TOPIC_NAMES_COLLIDE",
         "break",
         "Topics {names} differ only in '.' and '_', and the broker rejects the second one: the task fails on the "
         "first row of its table.",
         "Rename one of the tables, or route one of the topics to another name.",
+        former="TOPICS_CLASH",
     ),
     Rule(
-        "SCHEMA_NAMES_MEET",
+        "SCHEMA_NAMES_COLLIDE",
         "risk",
         "The schemas of {names} have the same Avro name {becomes} (schema.name.adjustment.mode={mode}): the task "
         "fails, or consumers mistake one for the other.",
         "Set schema.name.adjustment.mode=avro_unicode, or rename one of the tables.",
+        former="SCHEMA_NAMES_MEET",
     ),
     Rule(
-        "FIELDS_MEET",
+        "FIELD_NAMES_COLLIDE",
         "break",
         "Columns {names} of {table} map to the same field, {becomes} (field.name.adjustment.mode={mode}): the task "
         "fails on the table's first row.",
         "Set field.name.adjustment.mode=avro_unicode, or rename one of the columns.",
+        former="FIELDS_MEET",
     ),
     Rule(
         "COLUMNS_DIFFER_BY_CASE",
@@ -144,50 +148,57 @@ ROWS: Final[tuple[Rule, ...]] = (
         "Rename one of the columns, or remove the table from table.include.list.",
     ),
     Rule(
-        "NAME_NOT_AVRO",
+        "NAME_INVALID_IN_AVRO",
         "risk",
         "{becomes} is not a valid Avro name, and {connector} writes {table} as Avro: the converter fails or "
         "changes the name.",
         "Set schema.name.adjustment.mode and field.name.adjustment.mode to avro_unicode. Rename a table whose name "
         "starts with a digit.",
+        former="NAME_NOT_AVRO",
     ),
     Rule(
-        "WRITES_REFUSED",
+        "REPLICA_IDENTITY_MISSING",
         "risk",
         "PostgreSQL rejects the application's own {statements} on {table}: it is published without a replica "
         "identity ({identity}).",
         "Give the table a primary key, run ALTER TABLE {table} REPLICA IDENTITY FULL, or publish only its inserts.",
+        former="WRITES_REFUSED",
     ),
     Rule(
-        "KEYS_WRONG",
+        "DELETE_KEYS_WRONG",
         "break",
         "Deletes of {table} carry wrong keys: its replica identity is the index {index} on {columns}, but the events' key is {key}.",
         "ALTER TABLE {table} REPLICA IDENTITY DEFAULT (or FULL). Consumers that applied its deletes still have "
         "deleted rows: compare their data with the table.",
+        former="KEYS_WRONG",
     ),
     Rule(
-        "KEY_MISSING",
+        "TABLE_WITHOUT_KEY",
         "notice",
         "The events of {table} have no key: the table has neither a primary key nor a unique index.",
         "Add a primary key, or set columns in message.key.columns. Don't compact {topic} until then.",
+        former="KEY_MISSING",
     ),
     Rule(
-        "KEY_WEAK",
+        "KEY_NOT_UNIQUE",
         "risk",
         "The key of {table} is the unique index {index} on {key}, {why}: different rows may have the same key.",
         "Give the table a primary key, or set message.key.columns to columns that identify every row.",
+        former="KEY_WEAK",
     ),
     Rule(
-        "COLUMN_NOT_CARRIED",
+        "COLUMN_NOT_IN_EVENTS",
         "notice",
         "Column {column} ({type}) is missing in the events of {table}: {why}.",
         "If consumers need it, compute it in the consumer, or write it to a column with a supported type.",
+        former="COLUMN_NOT_CARRIED",
     ),
     Rule(
-        "ARRAY_LOST",
+        "ARRAY_ARRIVES_AS_NULL",
         "break",
         "Column {column} of {table} is an array with {dimensions} dimensions ({type}): its values arrive as null.",
         "Store such values as jsonb, or as a one-dimensional array.",
+        former="ARRAY_LOST",
     ),
     Rule(
         "EVENTS_OF_SEVERAL_TABLES",
@@ -211,23 +222,26 @@ ROWS: Final[tuple[Rule, ...]] = (
         "Have consumers keep the value that they have, or run ALTER TABLE {table} REPLICA IDENTITY FULL.",
     ),
     Rule(
-        "DELETES_STAY",
+        "TOMBSTONES_NOT_WRITTEN",
         "notice",
         "{topic} is compacted, but connector {connector} writes no tombstones: deleted rows stay in it forever.",
         "Set tombstones.on.delete=true, or use time-based retention for the topic.",
+        former="DELETES_STAY",
     ),
     Rule(
-        "TABLE_GONE",
+        "TABLE_DROPPED",
         "notice",
         "{topic} carries events of {table}, which no longer exists in database {database}.",
         "A renamed table continues in a topic with its new name: move consumers there. If the table was dropped, "
         "retire the topic.",
+        former="TABLE_GONE",
     ),
     Rule(
-        "SHAPE_UNREADABLE",
+        "SCHEMA_NOT_COMPARED",
         "notice",
         "The {what} of {topic} ({side}) couldn't be compared with {table}: {reason}.",
         "Compare it manually, or register a schema of the row.",
+        former="SHAPE_UNREADABLE",
     ),
     Rule(
         "COLUMN_ADDED",
@@ -260,39 +274,44 @@ ROWS: Final[tuple[Rule, ...]] = (
         group="Changes of table {table}",
     ),
     Rule(
-        "COLUMN_RETYPED",
+        "COLUMN_TYPE_CHANGED",
         "risk",
         "The type of column {column} of {table} changed. {says} {lagging}",
         "{remedy} Consumers that read the old type fail or misread it.",
         group="Changes of table {table}",
+        former="COLUMN_RETYPED",
     ),
     Rule(
-        "COLUMN_SCALED",
+        "COLUMN_SCALE_CHANGED",
         "risk",
         "The scale, precision or length of column {column} of {table} changed. {says} {lagging}",
         "{remedy} Consumers that assume a constant scale read wrong numbers without an error.",
         group="Changes of table {table}",
+        former="COLUMN_SCALED",
     ),
     Rule(
-        "COLUMN_RELABELLED",
+        "COLUMN_ENUM_CHANGED",
         "notice",
         "The enum labels of column {column} of {table} changed. {says} {lagging}",
         "{remedy} A new label appears in the schema once a row uses it.",
         group="Changes of table {table}",
+        former="COLUMN_RELABELLED",
     ),
     Rule(
-        "COLUMN_NULLABILITY",
+        "COLUMN_NULLABILITY_CHANGED",
         "risk",
         "The nullability of column {column} of {table} changed. {says} {lagging}",
         "{remedy}",
         group="Changes of table {table}",
+        former="COLUMN_NULLABILITY",
     ),
     Rule(
-        "COLUMN_DEFAULT",
+        "COLUMN_DEFAULT_CHANGED",
         "notice",
         "The default of column {column} of {table} changed. {says} {lagging}",
         "{remedy}",
         group="Changes of table {table}",
+        former="COLUMN_DEFAULT",
     ),
     Rule(
         "KEY_CHANGED",
@@ -303,15 +322,16 @@ ROWS: Final[tuple[Rule, ...]] = (
         group="Changes of table {table}",
     ),
     Rule(
-        "KEY_LOST",
+        "KEY_REMOVED",
         "break",
         "{table} lost its key. {says} {lagging}",
         "Restore the table's primary key, or set columns in message.key.columns. Until then, events are spread "
         "over partitions without order, and compacted topics reject them.",
         group="Changes of table {table}",
+        former="KEY_LOST",
     ),
     Rule(
-        "NEXT_ROW_REFUSED",
+        "NEXT_ROW_REJECTED",
         "break",
         "The next row of {table} will fail the task of {connector}: {subject} is {level}, and the new schema will "
         "be rejected. {reason}",
@@ -319,6 +339,7 @@ ROWS: Final[tuple[Rule, ...]] = (
         "the consumers and relax the level for this version. After a row is written, the failed task must also be "
         "restarted.",
         group="Changes of table {table}",
+        former="NEXT_ROW_REFUSED",
     ),
 )
 RULES: Final[dict[str, Rule]] = {row.id: row for row in ROWS}

@@ -67,10 +67,10 @@ class NotReleased(OwnedMessages):
 
 
 class VersionStatusEvidence(OwnedMessages):
-    standing: str
+    status: str
     since: value_types.Milliseconds
     until: value_types.Milliseconds | None
-    least: NotRequired[int]
+    minimum_version: NotRequired[int]
 
 
 class OldVersion(Messages):

@@ -39,7 +39,7 @@ from registry.subjects.versions.parsed_schemas import parse_schema
 #: a value that its schema forbids; findings from before that rule call it a body that doesn't decode
 _OF_BODIES: Final = frozenset({"SCHEMA_VIOLATED", "UNDECODABLE"})
 #: problems with values of fields, which declaring more fields doesn't fix
-_OF_VALUES: Final = frozenset({"FIELD_MISSING", "FIELD_KIND_WRONG", "ENUM_VALUE_UNDECLARED"})
+_OF_VALUES: Final = frozenset({"FIELD_MISSING", "FIELD_TYPE_WRONG", "ENUM_VALUE_UNDECLARED"})
 #: the pipeline's text for the keywords that a value violates; with several keywords, all of them
 _REFUSED: Final = "the value isn't valid by its schema, at "
 _AND: Final = re.compile(r" and (?:at )?")
@@ -219,9 +219,9 @@ def _check(
 ) -> Check:
     left = [row for row in rows if row.pk not in mended]
     decided = [texts[row.pk] for row in left if _is_decided(row)]
-    standing = [row for row in left if not _is_decided(row)]
-    breaks = [texts[row.pk] for row in standing if row.severity == "break"]
-    sentences = [_listed("Open in the target:", breaks or [texts[row.pk] for row in standing])] if standing else []
+    remaining = [row for row in left if not _is_decided(row)]
+    breaks = [texts[row.pk] for row in remaining if row.severity == "break"]
+    sentences = [_listed("Open in the target:", breaks or [texts[row.pk] for row in remaining])] if remaining else []
     if decided:
         sentences.append(_listed(_DECIDED, decided))
     if mended:

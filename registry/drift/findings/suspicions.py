@@ -25,7 +25,7 @@ from registry.subjects.policy.change_guard import unrequested
 from registry.subjects.versions.qualified_names import parse_subject
 
 Kind = Literal[
-    "released", "registered", "ghost", "deleted", "restored", "level", "mode", "client", "client_changed", "source",
+    "released", "registered", "unapproved", "deleted", "restored", "level", "mode", "client", "client_changed", "source",
     "deployed",
 ]  # fmt: skip
 #: earlier changes are unlikely causes
@@ -204,9 +204,9 @@ def _is_of_scope(row: Mapping[str, Any], scope: _FindingScope) -> bool:
 def _suspicions(
     matches: Sequence[tuple[Mapping[str, Any], Kind]], scope: _FindingScope, began: datetime
 ) -> tuple[Suspicion, ...]:
-    """Return each change once: a release without its own registration; unrequested versions become `ghost`."""
+    """Return each change once: a release without its own registration; unrequested versions become `unapproved`."""
     released = {event["after"].get("version_number") for event, kind in matches if kind == "released"}
-    ghosts = _ghosts([event["row_id"] for event, kind in matches if kind == "registered"], scope.registry)
+    unapproved = _unapproved([event["row_id"] for event, kind in matches if kind == "registered"], scope.registry)
     suspicions = []
     for event, kind in matches:
         row = event["after"] or event["before"] or {}
@@ -215,7 +215,7 @@ def _suspicions(
             continue
         suspicions.append(
             Suspicion(
-                kind="ghost" if kind == "registered" and event["row_id"] in ghosts else kind,
+                kind="unapproved" if kind == "registered" and event["row_id"] in unapproved else kind,
                 at=event["at"],
                 seconds_before=round((began - event["at"]).total_seconds()),
                 subject=scope.subject if kind not in ("level", "mode", "source") or row.get("subject_name") else "",
@@ -227,7 +227,7 @@ def _suspicions(
     return tuple(suspicions)
 
 
-def _ghosts(rows: list[str], registry: Registry) -> set[str]:
+def _unapproved(rows: list[str], registry: Registry) -> set[str]:
     """Return the versions that were added without the request that they needed."""
     condition = unrequested(registry) if rows else None
     if condition is None:

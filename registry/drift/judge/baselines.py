@@ -129,7 +129,7 @@ def _of_field(bodies: Bodies, path: str, days: Sequence[FieldDay]) -> Iterator[J
     if gone is not None:
         yield _never_filled(bodies, path, gone)
         return
-    history = history_of(bodies, "NULL_SHARE_ROSE", path, days)
+    history = history_of(bodies, "NULL_SHARE_INCREASED", path, days)
     rose = departure(
         _empty(history.today),
         [_empty(day) for day in history.days],
@@ -138,7 +138,7 @@ def _of_field(bodies: Bodies, path: str, days: Sequence[FieldDay]) -> Iterator[J
     )
     if rose is not None and rose.now.value > rose.most:
         yield _rose(bodies, path, rose)
-    yield from _new_kind(bodies, path, history_of(bodies, "FIELD_KIND_NEW", path, days))
+    yield from _new_kind(bodies, path, history_of(bodies, "FIELD_TYPE_NEW", path, days))
     yield from _shifted(bodies, path, history_of(bodies, "ENUM_SHARE_SHIFTED", path, days))
     yield from judge_values(bodies, path, days)
 
@@ -161,7 +161,7 @@ def _rose(bodies: Bodies, path: str, rose: ShareDeparture) -> JudgedFinding:
         "least": percent(rose.least),
         "most": percent(rose.most),
     }
-    return bodies.finding("NULL_SHARE_ROSE", path, rose.now.part, names, _numbers(rose))
+    return bodies.finding("NULL_SHARE_INCREASED", path, rose.now.part, names, _numbers(rose))
 
 
 def _new_kind(bodies: Bodies, path: str, history: FieldHistory) -> Iterator[JudgedFinding]:
@@ -189,7 +189,7 @@ def _new_kind(bodies: Bodies, path: str, history: FieldHistory) -> Iterator[Judg
             "before": kind_words(before),
         }
         yield bodies.finding(
-            "FIELD_KIND_NEW", path, now.part, names, {"kind": kind, "before": sorted(before), "days": len(days)}
+            "FIELD_TYPE_NEW", path, now.part, names, {"kind": kind, "before": sorted(before), "days": len(days)}
         )
         return
 

@@ -113,7 +113,7 @@ def judge_values(bodies: Bodies, path: str, days: Sequence[FieldDay]) -> Iterato
         ("UNIT_CHANGED", unit_change, False),
         ("DISTINCT_VALUES_CHANGED", distinct_change, False),
         ("DISTINCT_VALUES_CHANGED", new_value, True),
-        ("VALUE_RANGE_LEFT", range_change, True),
+        ("VALUES_OUT_OF_RANGE", range_change, True),
     ):
         compared = _compared(bodies, rule, path, days)
         change = confirmed(compared, judged) if needs_two else after_transition(compared, judged)

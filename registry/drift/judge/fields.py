@@ -321,7 +321,7 @@ def _wrong_kinds(bodies: Bodies) -> Iterator[JudgedFinding]:
             firsts = [profile.first_of_kind[kind] for kind in undeclared if kind in profile.first_of_kind]
             evidence = {"declared": sorted(allowed), **_example_of(min(firsts, default=()))}
             places = [place for kind in undeclared for place in profile.places.get(kind, ())]
-            yield bodies.finding("FIELD_KIND_WRONG", path, number, names, evidence, places=places)
+            yield bodies.finding("FIELD_TYPE_WRONG", path, number, names, evidence, places=places)
 
 
 def _wrong_symbols(bodies: Bodies) -> Iterator[JudgedFinding]:
@@ -374,7 +374,7 @@ def _wrong_encodings(bodies: Bodies, profiles: Iterable[FieldProfile]) -> Iterat
             **_example(profile),
         }
         places = profile.places.get("present", ())
-        yield bodies.finding("FIELD_KIND_WRONG", profile.path, profile.present, names, evidence, places=places)
+        yield bodies.finding("FIELD_TYPE_WRONG", profile.path, profile.present, names, evidence, places=places)
 
 
 def _unlisted_numbers(bodies: Bodies) -> Iterator[JudgedFinding]:

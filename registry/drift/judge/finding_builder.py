@@ -33,7 +33,7 @@ from registry.drift.judge.topic_observations import (
     positions,
     where,
 )
-from registry.drift.rules import Severity
+from registry.drift.rules import RULES, Severity
 from registry.formats.policies.spark_state import StateChange
 from registry.observations import Limit, LimitExceeded, MessageGroup, Observation, Side, UndecodableMessages
 
@@ -206,7 +206,15 @@ MOST: Final = 3
 LONGEST: Final = 1_000  # characters of one sample
 #: rules about unreadable bytes: only their offsets are stored, nothing of their content
 OFFSETS_ALONE: Final = frozenset(
-    {"UNFRAMED_DATA", "FRAME_CUT", "UNDECODABLE", "SCHEMA_VIOLATED", "MESSAGE_NOT_READ", "NOT_JSON", "FRAMED_TWICE"}
+    {
+        "UNFRAMED_DATA",
+        "FRAME_TRUNCATED",
+        "UNDECODABLE",
+        "SCHEMA_VIOLATED",
+        "MESSAGE_NOT_READ",
+        "NOT_JSON",
+        "FRAMED_TWICE",
+    }
 )
 
 
@@ -443,10 +451,11 @@ def limited(
     place: CheckedPlace, limit: str, reason: str, evidence: dict[str, Any], count: int | None = None
 ) -> JudgedFinding:
     """Return a finding that a limit kept a place from being checked in full."""
+    rule = RULES[evidence["rule"]].first_id if "rule" in evidence else ""
     return make_finding(
         CHECK_LIMITED,
         {"place": place.location if place.topic else capitalised(place.location), "reason": reason},
-        (place.topic or place.location, place.side, place.framing, place.mark, limit, evidence.get("rule", "")),
+        (place.topic or place.location, place.side, place.framing, place.mark, limit, rule),
         location=place.location,
         count=max(1, count or 1),
         evidence={**place.evidence, "limit": limit, **evidence},

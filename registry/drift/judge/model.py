@@ -31,9 +31,8 @@ class RegisteredVersion:
 
     `subject` is the qualified name. `released` is whether a promotion brought it to this environment, None if the
     registry isn't a target of promotions. `record` is the full name of its record or first message, if known.
-    `standing` is empty if active, else `deprecated`, `retired`, `quarantined` or `versions.BELOW`, with its start, the
-    end of its use (0: none) and the reason. For a version below the subject's minimum version, `least` is the minimum
-    version.
+    `status` is empty if active, else `deprecated`, `retired`, `quarantined` or `versions.BELOW`, with its start, the
+    end of its use (0: none) and the reason. `minimum_version` is the subject's, for a version below it.
     """
 
     subject: str
@@ -48,11 +47,11 @@ class RegisteredVersion:
     fingerprint: str = ""
     guid: str = ""
     record: str = ""
-    standing: str = ""
-    standing_since: int = 0
-    standing_until: int = 0
-    standing_message: str = ""
-    least: int = 0
+    status: str = ""
+    status_since: int = 0
+    status_until: int = 0
+    status_message: str = ""
+    minimum_version: int = 0
 
 
 @dataclass(frozen=True)
@@ -317,7 +316,7 @@ class JudgedFinding:
 
 def fingerprint_of(rule: str, identity: Sequence[str]) -> str:
     """Return the SHA-256 of a rule and an identity that is stable from scan to scan."""
-    return hashlib.sha256("\x1f".join((rule, *identity)).encode("utf-8", "surrogatepass")).hexdigest()
+    return hashlib.sha256("\x1f".join((RULES[rule].first_id, *identity)).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def storable(value: Any) -> Any:

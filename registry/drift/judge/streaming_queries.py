@@ -30,7 +30,7 @@ from registry.streams.spark_shapes import departures, names_and_types, structs_o
 
 #: changes that lose or change values silently → the drift rule
 SILENT_CHANGES: Final = {
-    "MEANING_CHANGED": "STATE_FIELDS_MEANING_CHANGED",
+    "MEANING_CHANGED": "STATE_FIELD_TYPE_CHANGED",
     "DECIMAL_RESCALED": "STATE_DECIMAL_RESCALED",
 }
 # Changes that don't affect how a field reads.
@@ -168,7 +168,7 @@ def _not_read_back(newest: StateSchemaVersion) -> Iterable[JudgedFinding]:
         evidence = {**names, "field": change.path, "type": change.after}
         names |= {"path": change.path or "the value", "after": change.after}
         yield _state_finding(
-            "STATE_TYPE_NOT_READ_BACK", names, (str(newest.operator), newest.variable, change.path), evidence
+            "STATE_TYPE_UNREADABLE", names, (str(newest.operator), newest.variable, change.path), evidence
         )
 
 
@@ -389,7 +389,7 @@ def _departures(variable: VariableFacts, subject: SubjectVersion) -> Iterable[Ju
         names = {"subject": subject.subject, "version": subject.version, "fields": listed}
         rows = [{"field": path, "before": declared, "after": state_type} for path, state_type, declared in fields]
         more = {"version": subject.version, **listing("fields", rows)}
-        yield _of_variable("STATE_DEPARTS", variable, names, (subject.subject,), more, subject.subject)
+        yield _of_variable("STATE_DIFFERS_FROM_SUBJECT", variable, names, (subject.subject,), more, subject.subject)
 
 
 def _keys(variable: VariableFacts, subject: SubjectVersion) -> Iterable[JudgedFinding]:

@@ -89,7 +89,7 @@ def _unframed(where: SideOfTopic, messages: Sequence[UnframedMessages]) -> Judge
 def _cut(where: SideOfTopic, messages: Sequence[UnframedMessages]) -> JudgedFinding:
     is_one = sum(group.span.messages for group in messages) == 1
     names = {"begin": "begins" if is_one else "begin", "end": "ends" if is_one else "end"}
-    return where.finding("FRAME_CUT", parts_of(messages), names)
+    return where.finding("FRAME_TRUNCATED", parts_of(messages), names)
 
 
 def _null(where: SideOfTopic) -> Iterator[JudgedFinding]:
@@ -367,8 +367,8 @@ def _own(
     if not live:
         yield where.finding("ID_DELETED", parts, names, key=mark, evidence=evidence, subject=own[0].subject)
         return
-    yield from versions.judge_standing(where, mark, parts, live, {**names, "owners": owners(live)}, evidence)
-    trusted = [version for version in live if version.standing != versions.QUARANTINED]
+    yield from versions.judge_status(where, mark, parts, live, {**names, "owners": owners(live)}, evidence)
+    trusted = [version for version in live if version.status != versions.QUARANTINED]
     if trusted and all(version.released is False for version in trusted):
         registered = [
             {"version": version.version, "by": version.registered_by, "at": version.registered_at} for version in own

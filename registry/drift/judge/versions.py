@@ -288,18 +288,18 @@ def _latest(registered: Registered, subject: str) -> tuple[int, int] | None:
 
 QUARANTINED: Final = "quarantined"
 #: active or deprecated, but below the minimum version that producers may write
-BELOW: Final = "below the least version"
+BELOW: Final = "below the minimum version"
 #: status → rule, mildest first
 _RULES: Final[Mapping[str, str]] = {
     "deprecated": "ID_DEPRECATED",
-    BELOW: "ID_BELOW_LEAST",
+    BELOW: "ID_BELOW_MINIMUM_VERSION",
     "retired": "ID_RETIRED",
     QUARANTINED: "ID_QUARANTINED",
 }
 _ORDER: Final = tuple(_RULES)
 
 
-def judge_standing(
+def judge_status(
     where: SideOfTopic,
     mark: Mark,
     parts: Sequence[PartitionSpan],
@@ -312,33 +312,33 @@ def judge_standing(
     Messages written before a version was deprecated or retired, or before the minimum version was set, are fine; for a
     quarantined version, none are.
     """
-    if not all(version.standing in _RULES for version in live):
+    if not all(version.status in _RULES for version in live):
         return
-    mildest = min(live, key=lambda version: (_ORDER.index(version.standing), -version.standing_since))
-    since = mildest.standing_since
-    affected = list(parts) if mildest.standing == QUARANTINED else [part for part in parts if part.last_time > since]
+    mildest = min(live, key=lambda version: (_ORDER.index(version.status), -version.status_since))
+    since = mildest.status_since
+    affected = list(parts) if mildest.status == QUARANTINED else [part for part in parts if part.last_time > since]
     if not affected:
         return
-    until = mildest.standing_until
+    until = mildest.status_until
     is_over = bool(until) and any(part.last_time > until for part in affected)
     deadline = f", to be used until {moment(until)}" if until else ""
     yield where.finding(
-        _RULES[mildest.standing],
+        _RULES[mildest.status],
         affected,
         {
             **names,
             "since": moment(since),
             "until": deadline,
-            "message": mildest.standing_message,
-            "least": mildest.least,
+            "message": mildest.status_message,
+            "minimum": mildest.minimum_version,
         },
         key=mark,
         evidence={
             **evidence,
-            "standing": mildest.standing,
+            "status": mildest.status,
             "since": since,
             "until": until or None,
-            **({"least": mildest.least} if mildest.least else {}),
+            **({"minimum_version": mildest.minimum_version} if mildest.minimum_version else {}),
         },
         subject=mildest.subject,
         severity="risk" if is_over else None,

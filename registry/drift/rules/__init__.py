@@ -12,7 +12,7 @@ from registry.drift.debezium import rules as change_events
 from registry.drift.rules import registries, topics
 from registry.drift.rules.rule import Rule, Severity
 
-__all__ = ["BUDGET_SEVERITIES", "RULES", "TABLES", "Rule", "Severity"]
+__all__ = ["BUDGET_SEVERITIES", "FORMER", "RULES", "TABLES", "Rule", "Severity"]
 
 #: title for people → rows
 TABLES: Final[dict[str, tuple[Rule, ...]]] = {
@@ -35,6 +35,8 @@ def _joined(*tables: tuple[Rule, ...]) -> dict[str, Rule]:
 
 
 RULES: Final[dict[str, Rule]] = _joined(*TABLES.values())
+#: a former id → the rule's present id
+FORMER: Final = {rule.former: rule.id for rule in RULES.values() if rule.former}
 
 # From the highest share down: the first one that is reached gives the severity.
 BUDGET_SEVERITIES: Final[tuple[tuple[float, Severity], ...]] = ((0.90, "break"), (0.75, "risk"))

@@ -109,12 +109,13 @@ STATE_RULES: Final = (
         group="State changes with batch {batch}",
     ),
     Rule(
-        "STATE_FIELDS_MEANING_CHANGED",
+        "STATE_FIELD_TYPE_CHANGED",
         "risk",
         "In state variable {variable} (operator {operator}), {path} changed from {before} to {after} with batch "
         "{batch}. {why}",
         "Restore the field's old type before more rows are written, and add a field of the new type under a new name.",
         group="State changes with batch {batch}",
+        former="STATE_FIELDS_MEANING_CHANGED",
     ),
     Rule(
         "STATE_DECIMAL_RESCALED",
@@ -126,11 +127,12 @@ STATE_RULES: Final = (
         group="State changes with batch {batch}",
     ),
     Rule(
-        "STATE_TYPE_NOT_READ_BACK",
+        "STATE_TYPE_UNREADABLE",
         "break",
         "In state variable {variable} (operator {operator}), {path} is {after}, which Spark writes as Avro int and "
         "can't read back: the query fails as soon as a task opens this state.",
         "Use integer instead of {after}, and start with a new checkpoint.",
+        former="STATE_TYPE_NOT_READ_BACK",
     ),
     Rule(
         "EVOLUTION_BUDGET",
@@ -168,10 +170,11 @@ STATE_RULES: Final = (
         group="State changes with batch {batch}",
     ),
     Rule(
-        "STATE_DEPARTS",
+        "STATE_DIFFERS_FROM_SUBJECT",
         "risk",
         "State variable {variable} (operator {operator}) differs from {subject} version {version}: {fields}.",
         "Build the application against the newest version. Check the restart first: not every type can be changed.",
+        former="STATE_DEPARTS",
     ),
     Rule(
         "STATE_KEY_AT_RISK",

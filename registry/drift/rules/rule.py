@@ -15,6 +15,7 @@ class Rule:
 
     `condition` documents when the rule applies, if its sentence doesn't. `group` is a template like them: findings with
     the same text have one cause, so lists show them as one. Without it, the version after which they began groups them.
+    `former` is the rule's first id if it was renamed: filters accept it, and fingerprints of findings are made of it.
     """
 
     id: str
@@ -23,3 +24,9 @@ class Rule:
     remedy: str
     condition: str = ""
     group: str = ""
+    former: str = ""
+
+    @property
+    def first_id(self) -> str:
+        """The id that never changes."""
+        return self.former or self.id

@@ -53,12 +53,13 @@ TOPIC_RULES: Final = (
         "Stop its producers until the version is adopted by a request or deleted. The version has not been reviewed.",
     ),
     Rule(
-        "ID_BELOW_LEAST",
+        "ID_BELOW_MINIMUM_VERSION",
         "risk",
         "{Mark} appears in {messages} of {topic} ({side}) written after {since}. It is {owners}, and since then "
-        "the minimum version in {registry} is {least}: {message}",
-        "Find the producer by offset and time and move it to version {least} or later, or lower the minimum "
+        "the minimum version in {registry} is {minimum}: {message}",
+        "Find the producer by offset and time and move it to version {minimum} or later, or lower the minimum "
         "version in the subject's settings.",
+        former="ID_BELOW_LEAST",
     ),
     Rule(
         "ID_RETIRED",
@@ -92,11 +93,12 @@ TOPIC_RULES: Final = (
         "topic, mute this rule for the subject.",
     ),
     Rule(
-        "FRAME_CUT",
+        "FRAME_TRUNCATED",
         "break",
         "{messages} of {topic} ({side}) {begin} like a frame but {end} before the schema id is complete.",
         "Look at one of the offsets: either the message was cut off, or it isn't framed and only starts with a "
         "zero byte, such as a number.",
+        former="FRAME_CUT",
     ),
     Rule(
         "FRAMED_TWICE",
@@ -291,10 +293,11 @@ FIELD_RULES: Final = (
         "Have the producer fill the field, or make it optional in a new version, with a default for consumers.",
     ),
     Rule(
-        "FIELD_KIND_WRONG",
+        "FIELD_TYPE_WRONG",
         "risk",
         "Field {path} is {observed} in {share} of {topic} ({side}); {declared_by} {declares} {declared}.",
         "Correct the producer. If the new type is intended, add a field of that type under a new name.",
+        former="FIELD_KIND_WRONG",
     ),
     Rule(
         "ENUM_VALUE_UNDECLARED",
@@ -303,19 +306,21 @@ FIELD_RULES: Final = (
         "Add the value to the enum in a new version and upgrade consumers first, or correct the producer.",
     ),
     Rule(
-        "FIELD_KIND_NEW",
+        "FIELD_TYPE_NEW",
         "risk",
         "Field {path} is {observed} in {share} of {topic} ({side}); in the {days} days before, it was always {before}.",
         "Ask the producer's team whether the change was intended. Register a schema for the topic so that such a "
         "change is rejected.",
+        former="FIELD_KIND_NEW",
     ),
     Rule(
-        "NULL_SHARE_ROSE",
+        "NULL_SHARE_INCREASED",
         "risk",
         "Field {path} is empty in {now} of {messages} of {topic} ({side}); in the {days} days before, it was "
         "{least} to {most}.",
         "Ask the producer's team what changed at that time: a renamed field, a source that is no longer read, a "
         "new kind of record.",
+        former="NULL_SHARE_ROSE",
     ),
     Rule(
         "ENUM_SHARE_SHIFTED",
@@ -353,7 +358,7 @@ FIELD_RULES: Final = (
         "same 2 to 50 values every day, in two scans in a row.",
     ),
     Rule(
-        "VALUE_RANGE_LEFT",
+        "VALUES_OUT_OF_RANGE",
         "risk",
         "The values of field {path} left their usual range in {messages} of {topic} ({side}): {change} in the {days} days "
         "before. Confidence: {sure}.",
@@ -361,6 +366,7 @@ FIELD_RULES: Final = (
         "Acknowledge the finding without an end if the change is right.",
         "In two scans in a row: a sign, empty texts or only empty lists that no day had, or an end that is outside of all "
         "days by 2 powers of ten, 4 times the length, or 10 years.",
+        former="VALUE_RANGE_LEFT",
     ),
     Rule(
         "FIELDS_SWAPPED",

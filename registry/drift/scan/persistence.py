@@ -79,7 +79,7 @@ FIELD_KEY: Final = ("topic", "side", "framing", "mark", "path", "day")
 RULES_WITH_HOURLY_COUNTS: Final = frozenset(
     {
         "UNKNOWN_SCHEMA_ID", "ID_OF_OTHER_SUBJECT", "ID_OF_OTHER_CONTEXT", "ID_DELETED", "ID_NOT_RELEASED",
-        "ID_QUARANTINED", "ID_RETIRED", "ID_BELOW_LEAST", "ID_DEPRECATED", "OLD_VERSION_WRITTEN", "SUBJECT_MISSING", "KEY_SCHEMA_CHANGED",
+        "ID_QUARANTINED", "ID_RETIRED", "ID_BELOW_MINIMUM_VERSION", "ID_DEPRECATED", "OLD_VERSION_WRITTEN", "SUBJECT_MISSING", "KEY_SCHEMA_CHANGED",
     }
 )  # fmt: skip
 #: columns that every scan that sees a finding writes, and columns of its state; audit triggers watch only the latter
@@ -263,15 +263,15 @@ def _keep_findings(scan: Scan, source: Source, result: ScanResult, topics: Mappi
         before = aggregation.FindingStatus(row.state, row.severity, row.count)
         if not adds and "seen_before" not in finding.evidence:
             recounted.append(row.pk)
-        standing = aggregation.updated_finding(before, severity=finding.severity, count=finding.count, adds=adds)
-        _refresh(row, finding, scan, topics, now=now, count=standing.count, adds=adds)
-        if standing.reopened:
+        updated = aggregation.updated_finding(before, severity=finding.severity, count=finding.count, adds=adds)
+        _refresh(row, finding, scan, topics, now=now, count=updated.count, adds=adds)
+        if updated.reopened:
             row.opened_at = now if row.state == "resolved" else row.opened_at
-            row.state, row.resolved_at, row.reopened = standing.state, None, row.reopened + 1
+            row.state, row.resolved_at, row.reopened = updated.state, None, row.reopened + 1
             row.acknowledged_by, row.acknowledged_reason, row.acknowledged_until = "", "", None
             note_detector(row, finding.rule, looked)
             reopened.append(row)
-        (changed if standing.reopened or row.muted != muted else same).append(row)
+        (changed if updated.reopened or row.muted != muted else same).append(row)
         row.muted = muted
     Finding.objects.bulk_create(new, batch_size=BATCH)
     stored |= {row.fingerprint: row for row in new}

@@ -103,7 +103,7 @@ class _Tags:
         bare = {f"{observation.topic}-{observation.side}" for observation in listed if not observation.framing}
         condition = condition_of(marks) if marks else Q(pk__in=[])
         named = Q(subject__context__name=context, subject__name__in=bare, deleted_at=None)
-        rows = version_rows(source.registry, condition | named, ghosts=None)
+        rows = version_rows(source.registry, condition | named, unapproved=None)
         schemas = Schema.objects.filter(pk__in={row.schema_pk for row in rows})
         tags = tags_of_schemas(source.registry, list(schemas))
         by_schema = {row.schema_pk: tags.get(row.schema_pk, NOTHING) for row in rows}

@@ -193,7 +193,7 @@ class _Schemas:
         named = {f"{topic}-{side}" for topic in topics for side in SIDES}
         marks = set(self._carried.values())
         condition = Q(subject__name__in=named, subject__context__name=self._context) | condition_of(marks)
-        rows = version_rows(source.registry, condition, ghosts=None)
+        rows = version_rows(source.registry, condition, unapproved=None)
         here = [row for row in rows if row.context == self._context]
         self._by_mark = {mark: matches[-1] for mark, matches in by_mark(here, marks).items() if matches}
         self._live: dict[str, list[VersionRow]] = {}

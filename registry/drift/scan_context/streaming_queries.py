@@ -113,7 +113,7 @@ def _subject_versions(source: Source, inputs: Sequence[ScannedInput]) -> tuple[S
     condition = Q()
     for context, name in sorted(names):
         condition |= Q(subject__context__name=context, subject__name=name)
-    rows = version_rows(source.registry, condition, ghosts=unrequested(source.registry))
+    rows = version_rows(source.registry, condition, unapproved=unrequested(source.registry))
     return tuple(
         SubjectVersion(
             row.version.subject,

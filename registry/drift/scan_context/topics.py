@@ -74,10 +74,10 @@ def registered_for(source: Source, observations: Sequence[Observation]) -> Regis
     topics = sorted({observation.topic for observation in observations if isinstance(observation, TopicTotals)})
     if not topics:
         return Registered(registry=registry.name, context=context)
-    ghosts = unrequested(registry)
+    unapproved = unrequested(registry)
     now = {mark for carried in marks_by_side.values() for mark in carried}
     marks = now | _marks_before(source, topics)
-    of_marks = by_mark(version_rows(registry, condition_of(marks), ghosts=ghosts) if marks else (), marks)
+    of_marks = by_mark(version_rows(registry, condition_of(marks), unapproved=unapproved) if marks else (), marks)
     here, elsewhere = _split(of_marks, context)
     carried = (row for mark in now for row in here.get(mark, ()))
     read = read_schemas(_schemas({row.schema_pk for row in carried if _needs_record(row, marks_by_side)}))
@@ -96,7 +96,7 @@ def registered_for(source: Source, observations: Sequence[Observation]) -> Regis
         for where in sides
         for name in subjects_of_side(where, sorted(marks_by_side.get(where, ())), registered).subjects
     }
-    histories = _histories(source, context, subjects, ghosts=ghosts)
+    histories = _histories(source, context, subjects, unapproved=unapproved)
     declared_rows = _versions_to_declare(observations, here, histories)
     more = read_schemas(_schemas({row.schema_pk for row in declared_rows} - read.keys()))
     return replace(
@@ -152,7 +152,7 @@ def _associated(source: Source, context: str, topics: Collection[str]) -> dict[T
 
 
 def _histories(
-    source: Source, context: str, subjects: Collection[str], *, ghosts: Q | None
+    source: Source, context: str, subjects: Collection[str], *, unapproved: Q | None
 ) -> dict[str, list[VersionRow]]:
     """Return all versions of those subjects by qualified name, ascending; one query."""
     if not subjects:
@@ -160,7 +160,7 @@ def _histories(
     names = {bare_name(subject) for subject in subjects}
     condition = Q(subject__context__name=context, subject__name__in=names)
     by_subject: dict[str, list[VersionRow]] = {}
-    for row in version_rows(source.registry, condition, ghosts=ghosts):
+    for row in version_rows(source.registry, condition, unapproved=unapproved):
         by_subject.setdefault(row.version.subject, []).append(row)
     return by_subject
 
@@ -339,7 +339,7 @@ def deleted_in_use(
     """
     names = [topic.name for topic in topics if not topic.gone and not topic.restarted]
     condition = Q(subject__context__name=source.context or DEFAULT_CONTEXT)
-    deleted = version_rows(source.registry, condition & ~Q(deleted_at=None), ghosts=None)
+    deleted = version_rows(source.registry, condition & ~Q(deleted_at=None), unapproved=None)
     ids = {row.version.schema_id for row in deleted}
     uses = SchemaUse.objects.filter(topic__source=source, topic__name__in=names, schema_id__in=ids)
     read = collect_marks(observations)
@@ -353,7 +353,9 @@ def deleted_in_use(
             span = PartitionSpan(use.partition, use.first_offset, use.last_offset, use.messages, first, last)
             parts.setdefault((use.topic, side, mark), []).append(span)
     marks = {mark for _, _, mark in parts}
-    rows = by_mark(version_rows(source.registry, condition & condition_of(marks), ghosts=None) if marks else (), marks)
+    rows = by_mark(
+        version_rows(source.registry, condition & condition_of(marks), unapproved=None) if marks else (), marks
+    )
     findings: list[JudgedFinding] = []
     for (topic, side, mark), spans in parts.items():
         reading = TopicObservations(topic.name, messages=topic.messages)

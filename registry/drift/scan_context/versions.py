@@ -27,9 +27,9 @@ from registry.formats.base import ParsedSchema
 from registry.observations import Framing, WriterSchema
 from registry.subjects.comparison.parsed_versions import parse_readable
 from registry.subjects.engine import schema_engine
-from registry.subjects.models import Registry, Schema, SchemaVersion, Subject, VersionStanding
+from registry.subjects.models import Registry, Schema, SchemaVersion, Subject, VersionStatus
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName
-from registry.subjects.versions.versions import joined_standing
+from registry.subjects.versions.versions import joined_status
 
 LARGEST_ID: Final = 2**31 - 1
 MAX_MARKS: Final = 20_000
@@ -80,21 +80,21 @@ def environment_of(registry: Registry) -> Any:
         return None
 
 
-def version_rows(registry: Registry, condition: Q, *, ghosts: Q | None) -> list[VersionRow]:
+def version_rows(registry: Registry, condition: Q, *, unapproved: Q | None) -> list[VersionRow]:
     """Return the registry's versions that match a condition, including soft-deleted ones; one query.
 
-    `ghosts` is the result of `registry.subjects.policy.change_guard.unrequested`; None: `released` is left unknown.
+    `unapproved` is the result of `registry.subjects.policy.change_guard.unrequested`; None: `released` is left unknown.
     """
     rows: QuerySet[SchemaVersion] = (
         SchemaVersion.objects.filter(condition, subject__context__registry=registry)
-        .select_related("schema", "subject__context", "subject__minimum_version", "standing")
+        .select_related("schema", "subject__context", "subject__minimum_version", "status")
         .annotate(can_be_newer=Exists(_not_below_minimum()))
         .defer("submitted", "schema__canonical", "schema__metadata", "schema__rule_set")
         .order_by("subject_id", "version")
     )
-    if ghosts is not None:
-        rows = rows.annotate(is_ghost=Case(When(ghosts, then=Value(True)), default=Value(False)))
-    return [_row(row, with_release=ghosts is not None) for row in rows]
+    if unapproved is not None:
+        rows = rows.annotate(is_unapproved=Case(When(unapproved, then=Value(True)), default=Value(False)))
+    return [_row(row, with_release=unapproved is not None) for row in rows]
 
 
 def _row(row: Any, *, with_release: bool) -> VersionRow:
@@ -104,14 +104,14 @@ def _row(row: Any, *, with_release: bool) -> VersionRow:
         version=row.version,
         deleted=row.deleted_at is not None,
         schema_id=row.schema.schema_id,
-        released=not row.is_ghost if with_release else None,
+        released=not row.is_unapproved if with_release else None,
         registered_at=milliseconds(row.created_at),
         registered_by=row.created_by,
         channel=row.channel,
         schema_type=row.schema.schema_type,
         fingerprint=row.schema.fingerprint,
         guid=str(row.schema.guid),
-        **_standing(row),
+        **_status(row),
     )
     return VersionRow(version, name.context, name.subject, row.schema_id)
 
@@ -122,25 +122,25 @@ def _not_below_minimum() -> QuerySet[SchemaVersion]:
     return SchemaVersion.objects.filter(subject=OuterRef("subject"), deleted_at=None, version__gte=minimum)
 
 
-def _standing(row: Any) -> dict[str, Any]:
+def _status(row: Any) -> dict[str, Any]:
     """Return a version's status; being below the subject's minimum version outweighs a deprecation."""
-    standing = joined_standing(row)
+    status = joined_status(row)
     minimum = getattr(row.subject, "minimum_version", None)
-    is_mild = standing is None or standing.standing == VersionStanding.DEPRECATED
+    is_mild = status is None or status.status == VersionStatus.DEPRECATED
     if minimum is not None and row.version < minimum.version and row.can_be_newer and is_mild:
         return {
-            "standing": BELOW,
-            "standing_since": milliseconds(minimum.set_at),
-            "standing_message": minimum.reason,
-            "least": minimum.version,
+            "status": BELOW,
+            "status_since": milliseconds(minimum.set_at),
+            "status_message": minimum.reason,
+            "minimum_version": minimum.version,
         }
-    if standing is None:
+    if status is None:
         return {}
     return {
-        "standing": standing.standing,
-        "standing_since": milliseconds(standing.decided_at),
-        "standing_until": milliseconds(standing.ends_at) if standing.ends_at else 0,
-        "standing_message": standing.message,
+        "status": status.status,
+        "status_since": milliseconds(status.decided_at),
+        "status_until": milliseconds(status.ends_at) if status.ends_at else 0,
+        "status_message": status.message,
     }
 
 
@@ -281,7 +281,7 @@ def writers_for(
     condition = condition_of(seen_marks) | Q(subject__name__in=names)
     rows = [
         row
-        for row in version_rows(registry, condition & Q(subject__context__name=context), ghosts=None)
+        for row in version_rows(registry, condition & Q(subject__context__name=context), unapproved=None)
         if row.version.schema_id
     ]
     order: dict[Mark, VersionRow] = {}

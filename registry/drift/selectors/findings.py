@@ -22,6 +22,7 @@ from registry.access.roles import Actor, may
 from registry.drift.evidence import in_last_scan, read_evidence
 from registry.drift.findings.redaction import redacted_cause, redacted_evidence, redacted_text
 from registry.drift.models import SEVERITIES, Finding, FindingQuerySet, Mute, Scan, Source, Topic
+from registry.drift.rules import FORMER
 from registry.drift.scan.personal_data import masked_samples, tags_of_subjects
 from registry.drift.selectors.sources import LATELY, ScanInfo
 from registry.errors import FindingNotFound
@@ -213,7 +214,7 @@ _COLUMNS: Final = {
 
 def _matching(by: Actor | None, query: FindingQuery) -> QuerySet[Finding]:
     """Return the findings that `by` may read and the query matches, worst and newest first."""
-    values: Mapping[str, Any] = query
+    values: Mapping[str, Any] = {**query, "rule": FORMER.get(rule := query.get("rule", ""), rule)}
     rows = _seen_by(by).filter(**{column: values[name] for name, column in _COLUMNS.items() if values.get(name)})
     if state := query.get("state", "open"):
         rows = rows.filter(state=state)

@@ -17,7 +17,7 @@ from registry.access.roles import Actor, require
 from registry.audit.context import record
 from registry.drift.models import MinimumVersion
 from registry.errors import InvalidInput, NotFound
-from registry.subjects.models import Registry, Subject, VersionStanding
+from registry.subjects.models import Registry, Subject, VersionStatus
 from registry.subjects.registration.locks import retried
 from registry.subjects.versions.lookup import get_registry, get_subject
 from registry.subjects.versions.qualified_names import SubjectName
@@ -41,7 +41,7 @@ def minimum_version_of(registry: Registry, name: SubjectName) -> MinimumVersionI
     return None if row is None else MinimumVersionInfo(row.version, row.reason, row.set_by, row.set_at)
 
 
-ACTION: Final = "version.standing"
+ACTION: Final = "version.status"
 MAX_REASON: Final = 2_000
 
 
@@ -64,7 +64,7 @@ def set_minimum_version(
             "version, and a later one would exclude all.",
             field="version",
         )
-    if row.versions.filter(version=version, standing__standing=VersionStanding.QUARANTINED).exists():
+    if row.versions.filter(version=version, status__status=VersionStatus.QUARANTINED).exists():
         cure = "Take another, or clear its status first."
         raise InvalidInput(f"Version {version} is quarantined, so producers can't move to it. {cure}", field="version")
     there = MinimumVersion.objects.filter(subject=row).first()

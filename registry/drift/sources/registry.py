@@ -173,7 +173,7 @@ _Settings = Mapping[tuple[str | None, str | None], str]
 
 def facts_of(registry: Registry) -> RegistryFacts:
     """Return the facts except those of connectors, which aren't in the database; about fifteen queries."""
-    now, target, ghosts = timezone.now(), is_target(registry), unrequested(registry)
+    now, target, unapproved = timezone.now(), is_target(registry), unrequested(registry)
     levels = _own(Config.objects.filter(registry=registry, compatibility_level__isnull=False), "compatibility_level")
     modes = _own(Mode.objects.filter(registry=registry), "mode")
     changes = setting_changes(registry, now - HISTORY)
@@ -181,9 +181,9 @@ def facts_of(registry: Registry) -> RegistryFacts:
         registry=registry.name,
         is_target=target,
         is_last=is_last(registry),
-        unreleased=_unreleased(registry, ghosts) if ghosts is not None else (),
+        unreleased=_unreleased(registry, unapproved) if unapproved is not None else (),
         differing=_differing(registry) if target else (),
-        registered=_registered(registry, now, ghosts),
+        registered=_registered(registry, now, unapproved),
         relaxed_levels=tuple(_relaxations(changes, "level", levels, DEFAULT_LEVEL)),
         relaxed_modes=tuple(_relaxations(changes, "mode", modes, DEFAULT_MODE)),
         levels=_scoped(levels, DEFAULT_LEVEL),
@@ -197,9 +197,9 @@ def facts_of(registry: Registry) -> RegistryFacts:
 # ---- promotions ---------------------------------------------------------------------------------------------------
 
 
-def _unreleased(registry: Registry, ghosts: Q) -> tuple[RegisteredVersion, ...]:
+def _unreleased(registry: Registry, unapproved: Q) -> tuple[RegisteredVersion, ...]:
     """Return live versions that were added without the request that they needed, newest first."""
-    rows = version_rows(registry, ghosts & Q(deleted_at=None), ghosts=ghosts)
+    rows = version_rows(registry, unapproved & Q(deleted_at=None), unapproved=unapproved)
     newest = sorted(rows, key=lambda row: (-row.version.registered_at, row.version.subject, row.version.version))
     return tuple(row.version for row in newest)
 
@@ -217,15 +217,15 @@ def _differing(registry: Registry) -> tuple[tuple[RegisteredVersion, str], ...]:
         deleted_at=None,
     ).exclude(schema__fingerprint=OuterRef("schema__fingerprint"))
     condition = Q(Exists(others), deleted_at=None, releases__isnull=True)
-    return tuple((row.version, previous.name) for row in version_rows(registry, condition, ghosts=None))
+    return tuple((row.version, previous.name) for row in version_rows(registry, condition, unapproved=None))
 
 
 def _registered(
-    registry: Registry, now: datetime, ghosts: Q | None
+    registry: Registry, now: datetime, unapproved: Q | None
 ) -> tuple[tuple[RegisteredVersion, int | None], ...]:
     """Return versions recently registered through REST, with the time of the first message with their schema."""
     condition = Q(deleted_at=None, created_at__gte=now - LATELY, channel__in=sorted(REST_CHANNELS), imported=False)
-    rows = sorted(version_rows(registry, condition, ghosts=ghosts), key=lambda row: -row.version.registered_at)
+    rows = sorted(version_rows(registry, condition, unapproved=unapproved), key=lambda row: -row.version.registered_at)
     first = _first_messages(registry, rows)
     return tuple((row.version, first.get((row.context, row.version.schema_id))) for row in rows)
 
@@ -334,7 +334,7 @@ def _live(registry: Registry, levels: _Settings, now: datetime) -> tuple[LiveVer
     for context, numbers in ids.items():
         condition |= Q(subject__context__name=context, schema__schema_id__in=numbers)
     numbers_by_subject: dict[tuple[str, str], set[int]] = {}
-    for version in version_rows(registry, condition & Q(deleted_at=None), ghosts=None):
+    for version in version_rows(registry, condition & Q(deleted_at=None), unapproved=None):
         numbers_by_subject.setdefault((version.context, version.name), set()).add(version.version.version)
     return tuple(
         LiveVersions(

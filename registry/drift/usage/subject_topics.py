@@ -66,7 +66,7 @@ def topics_of(registry: Registry, subject: SubjectName, used: Iterable[int]) -> 
 
 
 #: findings about messages without a schema reference: the messages stay even after the finding is resolved
-_UNFRAMED_RULES: Final = ("UNFRAMED_DATA", "FRAME_CUT", "TOPIC_WITHOUT_SUBJECT", "TOO_MANY_IDS")
+_UNFRAMED_RULES: Final = ("UNFRAMED_DATA", "FRAME_TRUNCATED", "TOPIC_WITHOUT_SUBJECT", "TOO_MANY_IDS")
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,7 @@ def find_unused_subjects(registry: Registry, *, by: Actor, after: str = "", limi
     carried = subjects_of_topics(topics)
     seen_schemas = MessageMarks(registry)
     start = parse_subject(after) if after else SubjectName("", "")
-    orphans = []
+    unused = []
     with connection.cursor() as cursor:
         cursor.execute(_UNREFERRED, {"registry": registry.pk})
         for context, name, versions, newest, since, ids, guids in cursor:
@@ -83,13 +83,11 @@ def find_unused_subjects(registry: Registry, *, by: Actor, after: str = "", limi
             if subject in carried or seen_schemas.has(subject, ids, guids):
                 continue
             if may(by, "schema.read", registry=registry.name, subject=subject.qualified):
-                orphans.append(UnusedSubject(subject, versions, newest, since))
-    rest = [row for row in orphans if (row.subject.context, row.subject.subject) > (start.context, start.subject)]
+                unused.append(UnusedSubject(subject, versions, newest, since))
+    rest = [row for row in unused if (row.subject.context, row.subject.subject) > (start.context, start.subject)]
     shown = rest[: max(1, min(limit, MAX_ROWS))]
     more = shown[-1].subject.qualified if len(rest) > len(shown) else ""
-    return UnusedSubjectPage(
-        tuple(shown), len(orphans), len(topics), sum(read is not None for *_, read in topics), more
-    )
+    return UnusedSubjectPage(tuple(shown), len(unused), len(topics), sum(read is not None for *_, read in topics), more)
 
 
 def subjects_of_topics(topics: Iterable[tuple[str, object, str, datetime | None]]) -> set[SubjectName]:

@@ -286,8 +286,8 @@ class Reading:
         value = datum_from_default(field.type, field.default)
         change = change_of_default(field.type, value, read)
         if change:
-            parted: Reason = ("DEFAULT_FILLED_DIFFERENTLY", "", field, ())
-            self.losses.append(Loss(parted, pair, location, plain(value), plain(read), f"of the default {change}"))
+            filled: Reason = ("DEFAULT_FILLED_DIFFERENTLY", "", field, ())
+            self.losses.append(Loss(filled, pair, location, plain(value), plain(read), f"of the default {change}"))
             value = read
         note = (
             f"from the default in the reader schema, of which {change}"

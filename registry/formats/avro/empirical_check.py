@@ -48,7 +48,7 @@ class Examination:
     """The evidence for one pair of schemas, gathered by the constructor and not changed afterwards.
 
     `found` has each break and loss with its witness, in the order found. `inner` has those inside a union's branches
-    that are causes of the union's own. `parted` has those for which fastavro depends on the order of a union's
+    that are causes of the union's own. `disagreements` has those for which fastavro depends on the order of a union's
     branches, and `java` those of data that fastavro keeps and Java's decoder doesn't. `decoders` names the affected
     decoders of each. `is_kept` says for each decoder whether it reads all data unchanged, `is_refused` whether fastavro
     rejects one of the schemas as a whole. `hindrance` says why not all data was checked.
@@ -57,7 +57,7 @@ class Examination:
     def __init__(self, reader: AvroSchema, writer: AvroSchema) -> None:
         self.found: dict[Key, Incompatibility] = {}
         self.inner: dict[Key, Incompatibility] = {}
-        self.parted: dict[Key, Incompatibility] = {}
+        self.disagreements: dict[Key, Incompatibility] = {}
         self.java: dict[Key, Incompatibility] = {}
         self.decoders: dict[Key, set[str]] = {}
         self.is_kept = {FASTAVRO: True, JAVA: True}
@@ -271,10 +271,10 @@ class Examination:
                 self._note(self._finding(reason, pair, location), proof, is_inner)
                 has_finding = True
         if not has_finding:
-            parted = _by_order(pair, location, datum)
-            if parted is not None:
+            by_order = _by_order(pair, location, datum)
+            if by_order is not None:
                 # On its own the part is read with its own schema, which is equal on both sides and needs no choice.
-                self._note(finding(_BY_ORDER, *parted), witness, is_inner)
+                self._note(finding(_BY_ORDER, *by_order), witness, is_inner)
                 return
             # Only the data shows this break. The pair's hazard, if there is one, says why.
             rule = next((hazard for hazard in pair.hazards), ("NOT_DECODED", "", None, ()))
@@ -316,7 +316,7 @@ class Examination:
         self.decoders.setdefault(key, set()).update({FASTAVRO} if self._java_keeps[-1] else {FASTAVRO, JAVA})
         store = self.inner if is_inner else self.found
         if data_finding.rule == _BY_ORDER[0]:
-            store = self.parted
+            store = self.disagreements
         if key not in store:
             rule_finding = self._known.get(key)
             example = data_finding.example if rule_finding is None else rule_finding.example or data_finding.example

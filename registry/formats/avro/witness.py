@@ -44,7 +44,7 @@ def truth_of(reader: AvroSchema, writer: AvroSchema) -> Truth:
 def _decisive(check: Examination) -> Iterator[Incompatibility]:
     """Yield what breaks or changes data in any decoder, each once."""
     reported: set[Key] = set()
-    for key, item in (*check.found.items(), *check.parted.items(), *check.java.items()):
+    for key, item in (*check.found.items(), *check.disagreements.items(), *check.java.items()):
         if key not in reported and item.witness is not None:
             reported.add(key)
             yield replace(item, severity="break" if item.witness.error else "value loss")
@@ -96,9 +96,9 @@ def witness_of(reader: AvroSchema, writer: AvroSchema, finding: Incompatibility)
     """Return the datum that shows one finding, of the rules or of the data check; if not found, the reason."""
     check = examination(reader, writer)
     key = key_of(finding)
-    proved = check.found.get(key) or check.inner.get(key) or check.parted.get(key) or check.java.get(key)
+    proved = check.found.get(key) or check.inner.get(key) or check.disagreements.get(key) or check.java.get(key)
     if proved is None and finding.rule == "UNION_BRANCH_AMBIGUOUS":
-        proved = check.parted.get(("UNION_BRANCH_ORDER", *key[1:]))
+        proved = check.disagreements.get(("UNION_BRANCH_ORDER", *key[1:]))
     if proved is not None and proved.witness is not None:
         return proved.witness
     if check.hindrance:

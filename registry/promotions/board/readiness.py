@@ -28,7 +28,7 @@ from registry.promotions.plan.target_state import WentBack, went_back
 from registry.promotions.plan.types import ADVICE, PASS, SKIPPED, STOPPING, WARN, Check, Plan, PromotionSpec, SpecItem
 from registry.promotions.reviews.eligibility import overridden
 from registry.promotions.selectors import get_environment
-from registry.subjects.models import SchemaVersion, VersionStanding
+from registry.subjects.models import SchemaVersion, VersionStatus
 from registry.subjects.versions.qualified_names import SubjectName
 from registry.subjects.versions.versions import parse_version
 
@@ -199,7 +199,7 @@ def latest_number(origin: Environment, subject: SubjectName, version: int | str 
         subject__name=subject.subject,
         deleted_at=None,
     )
-    trusted = live.exclude(standing__standing=VersionStanding.QUARANTINED)
+    trusted = live.exclude(status__status=VersionStatus.QUARANTINED)
     newest = trusted.order_by("-version").values_list("version", flat=True).first()
     if newest is None:
         name = origin.registry.name

@@ -22,7 +22,7 @@ from registry.subjects.versions.qualified_names import SubjectName
 
 #: the version that would be promoted: the newest live one that isn't quarantined
 CANDIDATE = """
-    SELECT v.version, v.schema_id, sc.identity, sc.fingerprint, coalesce(st.standing, '') AS standing
+    SELECT v.version, v.schema_id, sc.identity, sc.fingerprint, coalesce(st.standing, '') AS status
     FROM subjects_schemaversion v
     JOIN subjects_schema sc ON sc.id = v.schema_id
     LEFT JOIN subjects_versionstanding st ON st.version_id = v.id
@@ -40,7 +40,7 @@ _ALONG = """
         JOIN subjects_schemareference r ON r.schema_id = v.schema_id
     )
     SELECT jsonb_agg(jsonb_build_array(
-        c.name, s.name, v.version, v.deleted_at IS NULL, standing.standing,
+        c.name, s.name, v.version, v.deleted_at IS NULL, st.standing,
         (SELECT jsonb_agg(jsonb_build_array(held.version, held_schema.identity) ORDER BY held.version)
          FROM subjects_schemaversion held JOIN subjects_schema held_schema ON held_schema.id = held.schema_id
          WHERE held.subject_id = there.id AND held.deleted_at IS NULL),
@@ -55,7 +55,7 @@ _ALONG = """
     JOIN subjects_schemaversion v ON v.id = along.version
     JOIN subjects_subject s ON s.id = v.subject_id
     JOIN subjects_context c ON c.id = s.context_id
-    LEFT JOIN subjects_versionstanding standing ON standing.version_id = v.id
+    LEFT JOIN subjects_versionstanding st ON st.version_id = v.id
     LEFT JOIN subjects_context place ON place.registry_id = pair.target_registry AND place.name = c.name
     LEFT JOIN subjects_subject there ON there.context_id = place.id AND there.name = s.name
 """
@@ -74,7 +74,7 @@ WITH pair(n, source_registry, target_registry, digest) AS (
 )
 SELECT pair.n, source.context, source.subject, encode(sha256(convert_to(concat_ws('|',
     pair.digest,
-    candidate.version, candidate.identity, candidate.standing,
+    candidate.version, candidate.identity, candidate.status,
     coalesce((SELECT string_agg(v.version || ' ' || sc.identity, ',' ORDER BY v.version)
               FROM subjects_schemaversion v JOIN subjects_schema sc ON sc.id = v.schema_id
               WHERE v.subject_id = there.id AND v.deleted_at IS NULL), ''),

@@ -33,9 +33,9 @@ from registry.promotions.environments.freezes import window_of
 from registry.promotions.environments.selectors import environment_rows
 from registry.promotions.models import Environment, PromotionRequest, RequestItem
 from registry.promotions.plan.target_state import rolled_back_from
-from registry.subjects.models import VersionStanding
+from registry.subjects.models import VersionStatus
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
-from registry.subjects.versions.versions import Standing
+from registry.subjects.versions.versions import StatusInfo
 
 __all__ = ["BEHIND", "BLOCKED", "FILTERS", "OTHER_CONTENT", "OTHER_ID"]
 
@@ -44,7 +44,7 @@ __all__ = ["BEHIND", "BLOCKED", "FILTERS", "OTHER_CONTENT", "OTHER_ID"]
 class BoardCell:
     """A subject in an environment, compared with the previous environment.
 
-    `version` is the newest live one, 0 if there is none, added at `since`; `standing` is its status. `row` is its
+    `version` is the newest live one, 0 if there is none, added at `since`; `status` is its status. `row` is its
     primary key, and `live` has number and primary key of each live version, ascending. `behind`: it lacks `wanted`, the
     previous environment's version to promote, or was rolled back from it; then `rolled_back` is that version's number
     here, else 0. `id_differs`: the schema of `version` has another id in the previous environment. `other_content`:
@@ -59,7 +59,7 @@ class BoardCell:
     row: int = 0
     live: tuple[tuple[int, int], ...] = ()
     since: datetime | None = None
-    standing: Standing | None = None
+    status: StatusInfo | None = None
     wanted: int = 0
     behind: bool = False
     rolled_back: int = 0
@@ -88,12 +88,12 @@ class _Version:
     schema_id: int
     row: int = 0
     since: datetime | None = None
-    standing: Standing | None = None
+    status: StatusInfo | None = None
 
     @property
     def is_trusted(self) -> bool:
         """Whether it can be promoted."""
-        return self.standing is None or self.standing.standing != VersionStanding.QUARANTINED
+        return self.status is None or self.status.status != VersionStatus.QUARANTINED
 
 
 _LiveVersions = Mapping[tuple[int, SubjectName], Sequence[_Version]]
@@ -146,8 +146,8 @@ def _live_versions(environments: Sequence[Environment], subjects: Sequence[Subje
         for registry, context, subject, number, fingerprint, schema_id, row, since, *decided in cursor.fetchall():
             key = readable.get((registry, context, subject))
             if key is not None:
-                standing = Standing(*decided) if decided[0] else None
-                versions.setdefault(key, []).append(_Version(number, fingerprint, schema_id, row, since, standing))
+                status = StatusInfo(*decided) if decided[0] else None
+                versions.setdefault(key, []).append(_Version(number, fingerprint, schema_id, row, since, status))
     return versions
 
 
@@ -254,7 +254,7 @@ def _cell(step: _SubjectStep, subject: SubjectName, outlooks: _Outlooks, request
         row=newest.row,
         live=tuple((version.number, version.row) for version in step.here),
         since=newest.since,
-        standing=newest.standing,
+        status=newest.status,
         wanted=step.candidate.number if step.candidate else 0,
         behind=step.is_behind,
         rolled_back=step.rolled_back,

@@ -105,16 +105,16 @@ def well_formed(item: IncomingVersion, schema: ParsedSchema, state: TargetState)
     return []
 
 
-def standing(item: IncomingVersion, step: PlanStep) -> list[Check]:
+def status(item: IncomingVersion, step: PlanStep) -> list[Check]:
     """Check whether the version's status allows promoting it; adopting is the way out of quarantine."""
     if not step.adds or not item.version:
         return []
     name = f"status of {item.subject}"
-    if not item.standing:
-        return [Check("standing", name, PASS, f"Version {item.version} is active.", subject=item.subject)]
-    sentence = f"Version {item.version} of {item.subject} is {item.standing}, so it can't be promoted."
+    if not item.status:
+        return [Check("status", name, PASS, f"Version {item.version} is active.", subject=item.subject)]
+    sentence = f"Version {item.version} of {item.subject} is {item.status}, so it can't be promoted."
     cure = "Change its status on the subject's page, or request another version."
-    return [Check("standing", name, FAIL, sentence, cure, subject=item.subject)]
+    return [Check("status", name, FAIL, sentence, cure, subject=item.subject)]
 
 
 def compatibility(

@@ -17,7 +17,7 @@ from registry.promotions.models import Environment, PromotionRequest
 from registry.promotions.plan.steps import plan_steps
 from registry.promotions.plan.target_state import Settings, stale, target_of
 from registry.promotions.plan.types import IncomingVersion, ItemText, Plan, PromotionSpec, SpecItem
-from registry.subjects.models import SchemaVersion, VersionStanding
+from registry.subjects.models import SchemaVersion, VersionStatus
 from registry.subjects.policy.effective_policy import OwnConfig, scope_settings_for_many, settings_in_scope
 from registry.subjects.versions.lookup import Registry
 from registry.subjects.versions.parsed_schemas import (
@@ -99,9 +99,9 @@ def planned_versions(registry: Registry) -> QuerySet[SchemaVersion]:
     Trusted means not quarantined.
     """
     live = SchemaVersion.objects.filter(subject=OuterRef("subject"), deleted_at=None)
-    newest = live.exclude(standing__standing=VersionStanding.QUARANTINED).order_by("-version")
+    newest = live.exclude(status__status=VersionStatus.QUARANTINED).order_by("-version")
     rows = SchemaVersion.objects.filter(subject__context__registry=registry)
-    joined = rows.select_related("schema__context", "subject__context", "standing")
+    joined = rows.select_related("schema__context", "subject__context", "status")
     return joined.annotate(newest=Subquery(newest.values("version")[:1]))
 
 
@@ -136,7 +136,7 @@ def _versions(spec: PromotionSpec, known: Sequence[SchemaVersion]) -> list[Incom
                 rule_set=info.schema.rule_set or {},
                 source_id=info.schema.schema_id,
                 requested=key in keys,
-                standing=_standing(row),
+                status=_status(row),
                 newest=newest_of(row),
                 config=own,
             )
@@ -144,11 +144,11 @@ def _versions(spec: PromotionSpec, known: Sequence[SchemaVersion]) -> list[Incom
     return versions
 
 
-def _standing(row: SchemaVersion) -> str:
+def _status(row: SchemaVersion) -> str:
     if row.deleted_at is not None:
         return "deleted"
-    standing = getattr(row, "standing", None)
-    return standing.standing if standing else ""
+    status = getattr(row, "status", None)
+    return status.status if status else ""
 
 
 def _with_references(

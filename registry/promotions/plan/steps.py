@@ -158,7 +158,7 @@ class _PlanBuilder:
         can_bring_id = step.source_id is not None and self.ids.is_free_for(_context(item), step.source_id, identity)
         self.checks.append(say.mode(item.subject, state, step, can_bring_id=can_bring_id))
         self.checks += say.references(item, step, self.target)
-        self.checks += say.standing(item, step)
+        self.checks += say.status(item, step)
         if step.adds:
             self._judge(item, state, step)
             self._hold(item, state, step, identity)

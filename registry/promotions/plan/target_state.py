@@ -42,7 +42,7 @@ _COLUMNS = (
     "schema__schema_id",
     "schema__metadata",
     "schema__rule_set",
-    "standing__standing",
+    "status__status",
     "schema_id",
     "is_owned",
 )
@@ -135,8 +135,8 @@ def _rows(subjects: _Subjects) -> dict[Registry, dict[SubjectName, list[_Row]]]:
 
 
 def _row(columns: Sequence[Any]) -> _Row:
-    version, deleted_at, fingerprint, identity, schema_id, metadata, rule_set, standing, pk, owned = columns
-    stored = TargetVersion(version, fingerprint, None, identity, schema_id, metadata, rule_set, standing or "")
+    version, deleted_at, fingerprint, identity, schema_id, metadata, rule_set, status, pk, owned = columns
+    stored = TargetVersion(version, fingerprint, None, identity, schema_id, metadata, rule_set, status or "")
     return _Row(stored, deleted_at is None, pk, owned)
 
 
@@ -282,7 +282,7 @@ def _moved_at_source(source: Registry, steps: Sequence[PlanStep], states: Mappin
             moved = _moved_config(step, settings_dict(state.own))
         else:
             version = next((version for version in state.history if version.version == step.source_version), None)
-            moved = _moved_version(step, version.fingerprint if version else "", version.standing if version else "")
+            moved = _moved_version(step, version.fingerprint if version else "", version.status if version else "")
         if moved:
             return f"{moved} in {source.name}."
     return ""
@@ -293,13 +293,13 @@ def _moved_config(step: PlanStep, own: Mapping[str, Any]) -> str:
     return f"The settings of {step.subject} have changed ({', '.join(changed)})" if changed else ""
 
 
-def _moved_version(step: PlanStep, fingerprint: str, standing: str) -> str:
+def _moved_version(step: PlanStep, fingerprint: str, status: str) -> str:
     version = f"Version {step.source_version} of {step.subject}"
     if not fingerprint:
         return f"{version} {GONE}" if step.asked else ""
     if fingerprint != step.fingerprint:
         return f"{version} is now a different schema"
-    return f"{version} is now {standing}" if standing and step.adds else ""
+    return f"{version} is now {status}" if status and step.adds else ""
 
 
 #: live versions of a subject in an environment, ascending: number and fingerprint of the schema

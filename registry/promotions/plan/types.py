@@ -58,7 +58,7 @@ FROM_REGISTRY: Final = frozenset(
         "reserved-fields",
         "schema",
         "something-to-do",
-        "standing",
+        "status",
     }
 )
 #: codes that never are: what people do about a request, and time, don't change what it would do
@@ -117,7 +117,7 @@ class IncomingVersion:
 
     `needs` has the (qualified subject, version) at the source for each reference, which the plan translates to the
     target's number; it is empty if the references are the target's already. `requested` is False for a version that is
-    included because others refer to it. `metadata` None keeps the previous version's. `standing` is the status, "" if
+    included because others refer to it. `metadata` None keeps the previous version's. `status` is the status, "" if
     active. `newest` is the subject's newest live version at the source that isn't quarantined; 0 for a text.
     """
 
@@ -132,7 +132,7 @@ class IncomingVersion:
     rule_set: Contract | None = None
     source_id: int | None = None
     requested: bool = True
-    standing: str = ""
+    status: str = ""
     config: OwnConfig | None = None
     problem: str = ""
     newest: int = 0
@@ -154,7 +154,7 @@ class TargetVersion:
     schema_id: int | None = None
     metadata: Contract | None = None
     rule_set: Contract | None = None
-    standing: str = ""
+    status: str = ""
     is_released: bool = False
 
 

@@ -33,7 +33,7 @@ from registry.promotions.requests.submission import (
     request_promotion,
     require_requester,
 )
-from registry.promotions.requests.timeline import is_ghost
+from registry.promotions.requests.timeline import is_unapproved
 from registry.promotions.selectors import get_environment, get_environments
 from registry.subjects.selectors import list_versions
 from registry.subjects.versions.qualified_names import SubjectName
@@ -56,7 +56,7 @@ def request_adoption(
             "Explain how the version was registered without a request and why it should stay.", field="reason"
         )
     rows = find_versions(goal.registry, [(subject, version)])
-    if not is_ghost(goal, rows[0]):
+    if not is_unapproved(goal, rows[0]):
         raise WrongState(
             f"Version {rows[0].version} of {subject.qualified} in {environment} is not an unapproved version."
             " It came through a request or an import, or needs neither, so there is nothing to adopt.",

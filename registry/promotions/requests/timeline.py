@@ -17,15 +17,15 @@ from registry.access.roles import Actor, may
 from registry.audit.models import AuditEvent
 from registry.errors import InvalidInput
 from registry.promotions.models import Environment, PromotionRequest, Release, RequestItem
-from registry.subjects.models import Registry, SchemaVersion, VersionStanding
+from registry.subjects.models import Registry, SchemaVersion, VersionStatus
 from registry.subjects.models.versions import SchemaVersionQuerySet
 from registry.subjects.versions.qualified_names import SubjectName
-from registry.subjects.versions.versions import Standing, joined_standing
+from registry.subjects.versions.versions import StatusInfo, joined_status
 
 PAGE: Final = 100
 MAX_WORDS: Final = 8
 #: states of an unapproved version: undecided, adoption requested, quarantined
-UNDECIDED, ASKED, QUARANTINED = "undecided", "asked", VersionStanding.QUARANTINED
+UNDECIDED, ASKED, QUARANTINED = "undecided", "asked", VersionStatus.QUARANTINED
 STATES: Final = (UNDECIDED, ASKED, QUARANTINED)
 #: the open requests that would adopt a version
 _ADOPTING: Final = RequestItem.objects.filter(
@@ -53,8 +53,8 @@ class UnapprovedVersion:
     fingerprint: str
     registered_at: datetime
     registered_by: str
-    door: str
-    standing: Standing | None
+    channel: str
+    status: StatusInfo | None
     request: int | None
 
 
@@ -144,7 +144,7 @@ def unapproved_version_page(
     rows = _of(names, subject, text, state)
     if before is not None:
         rows = rows.filter(pk__lt=before)
-    rows = rows.select_related("schema", "subject__context", "standing").defer(
+    rows = rows.select_related("schema", "subject__context", "status").defer(
         "submitted", "schema__canonical", "schema__metadata", "schema__rule_set"
     )
     versions = list(rows.visible_to(by).order_by("-pk")[: limit + 1])
@@ -165,14 +165,14 @@ def _of(names: Mapping[int, str], subject: SubjectName | None, text: str, state:
     for word in text.split()[:MAX_WORDS]:
         rows = rows.filter(subject__name__icontains=word)
     if state == QUARANTINED:
-        return rows.filter(standing__standing=QUARANTINED)
+        return rows.filter(status__status=QUARANTINED)
     if state:
         has_adoption = Exists(_ADOPTING)
-        return rows.filter(has_adoption) if state == ASKED else rows.filter(~has_adoption, standing=None)
+        return rows.filter(has_adoption) if state == ASKED else rows.filter(~has_adoption, status=None)
     return rows
 
 
-def is_ghost(environment: Environment, version: SchemaVersion) -> bool:
+def is_unapproved(environment: Environment, version: SchemaVersion) -> bool:
     """Return whether a version of an environment was added without a request; three queries."""
     condition = unrequested(environment.registry)
     return condition is not None and SchemaVersion.objects.filter(condition, pk=version.pk).exists()
@@ -214,8 +214,8 @@ def _info(row: SchemaVersion, names: Mapping[int, str], requests: _Adoptions) ->
         fingerprint=row.schema.fingerprint,
         registered_at=row.created_at,
         registered_by=row.created_by,
-        door=row.channel,
-        standing=joined_standing(row),
+        channel=row.channel,
+        status=joined_status(row),
         request=requests.get((registry, _name(row), row.version)),
     )
 
@@ -249,22 +249,22 @@ class VersionTimeline:
     registered_at: datetime
     registered_by: str
     deleted_at: datetime | None
-    is_ghost: bool
-    standing: Standing | None
+    is_unapproved: bool
+    status: StatusInfo | None
     requests: tuple[RequestOfVersion, ...]
     releases: tuple[ReleaseOfVersion, ...]
 
     @property
     def states(self) -> tuple[str, ...]:
         """The states in words, earliest first."""
-        parts = ["ghost"] if self.is_ghost else []
+        parts = ["unapproved"] if self.is_unapproved else []
         parts += [
             f"{environment.state} (request {environment.id} to {environment.target})" for environment in self.requests
         ]
         parts += [
             f"released to {environment.environment} (request {environment.request})" for environment in self.releases
         ]
-        parts += [self.standing.standing] if self.standing else []
+        parts += [self.status.status] if self.status else []
         return (*parts, "soft-deleted") if self.deleted_at else tuple(parts)
 
 
@@ -281,12 +281,12 @@ def timelines_of(
     )
     rows = list(
         (versions if only is None else versions.filter(version__in=only))
-        .select_related("schema", "standing")
+        .select_related("schema", "status")
         .defer("submitted", "schema__canonical", "schema__metadata", "schema__rule_set")
         .order_by("-version")
     )
     fingerprints = {row.schema.fingerprint for row in rows}
-    ghosts = _ghosts(registry, subject)
+    unapproved = _unapproved(registry, subject)
     requests, releases = _requests(subject, fingerprints, by), _releases(subject, fingerprints, by)
     return tuple(
         VersionTimeline(
@@ -294,8 +294,8 @@ def timelines_of(
             registered_at=row.created_at,
             registered_by=row.created_by,
             deleted_at=row.deleted_at,
-            is_ghost=row.version in ghosts,
-            standing=joined_standing(row),
+            is_unapproved=row.version in unapproved,
+            status=joined_status(row),
             requests=tuple(requests.get(row.schema.fingerprint, ())),
             releases=tuple(releases.get(row.schema.fingerprint, ())),
         )
@@ -303,7 +303,7 @@ def timelines_of(
     )
 
 
-def _ghosts(registry: Registry, subject: SubjectName) -> set[int]:
+def _unapproved(registry: Registry, subject: SubjectName) -> set[int]:
     condition = unrequested(registry)
     if condition is None:
         return set()

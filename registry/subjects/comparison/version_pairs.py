@@ -43,7 +43,7 @@ class ProvedComparison(Comparison):
     is None although the formats are the same. `unproved` says why the findings have no witnesses.
     """
 
-    partings: tuple[Disagreement, ...] = ()
+    disagreements: tuple[Disagreement, ...] = ()
     renames: tuple[SuspectedRename, ...] = ()
     unchanged: tuple[OutlineField, ...] = ()
     new_text: str = ""
@@ -138,7 +138,7 @@ class _PairResult:
     differences: tuple[Difference, ...]
     backward: Report
     forward: Report
-    partings: tuple[Disagreement, ...] = ()
+    disagreements: tuple[Disagreement, ...] = ()
     renames: tuple[SuspectedRename, ...] = ()
     unchanged: tuple[OutlineField, ...] = ()
     unproved: str = ""
@@ -149,7 +149,7 @@ class _PairResult:
         if self.unproved:
             return sys.maxsize
         items = [*self.backward.items, *self.forward.items]
-        witnesses = [*(item.witness for item in items), *(parting.witness for parting in self.partings)]
+        witnesses = [*(item.witness for item in items), *(disagreement.witness for disagreement in self.disagreements)]
         texts = [witness.encoded for witness in witnesses if witness is not None]
         texts += [rename.edit.text for rename in self.renames if rename.edit is not None]
         rows = len(self.differences) + len(items) + len(self.renames) + len(self.unchanged)
@@ -167,7 +167,7 @@ def _compared(
         same_meaning=old.fingerprint == new.fingerprint,
         backward=result.backward,
         forward=result.forward,
-        partings=result.partings,
+        disagreements=result.disagreements,
         renames=result.renames,
         unchanged=result.unchanged,
         new_text=new.text,
@@ -187,18 +187,18 @@ def _pair_result(old: ParsedSchema, new: ParsedSchema, version: int, profile: Pr
 
 def _proved(result: _PairResult, old: ParsedSchema, new: ParsedSchema, version: int) -> _PairResult:
     sides: tuple[tuple[Direction, ParsedSchema, ParsedSchema], ...] = (("BACKWARD", new, old), ("FORWARD", old, new))
-    partings, reports = [], {}
+    disagreements, reports = [], {}
     for direction, reader, writer in sides:
         judged = schema_engine.judge(reader, writer)
         if format_of(new.schema_type).offers("truth"):
-            partings += _parting(judged, schema_engine.truth(reader, writer), version, direction)
+            disagreements += _disagreement(judged, schema_engine.truth(reader, writer), version, direction)
         report = result.backward if direction == "BACKWARD" else result.forward
         reports[direction] = replace(report, items=_with_witnesses(report.items, judged, reader, writer))
     return replace(
         result,
         backward=reports["BACKWARD"],
         forward=reports["FORWARD"],
-        partings=tuple(partings),
+        disagreements=tuple(disagreements),
         renames=renames_of(
             result.differences,
             lambda item: schema_engine.accept_rename(old, new, item),
@@ -207,8 +207,8 @@ def _proved(result: _PairResult, old: ParsedSchema, new: ParsedSchema, version: 
     )
 
 
-def _parting(judged: Judgement, truth: Truth, version: int, direction: Direction) -> list[Disagreement]:
-    """Return where rules and data disagree: one parting, or none."""
+def _disagreement(judged: Judgement, truth: Truth, version: int, direction: Direction) -> list[Disagreement]:
+    """Return where rules and data disagree: one disagreement, or none."""
     by_rules: Answer = "yes" if judged.is_compatible else "no"
     if truth.answer == by_rules:
         return []

@@ -20,40 +20,40 @@ from registry.errors import (
     VersionInUse,
     VersionNotFound,
 )
-from registry.subjects.events import tell_of_standing
+from registry.subjects.events import tell_of_status
 from registry.subjects.lifecycle import deletion
 from registry.subjects.lifecycle.deletion import delete_subject, delete_version
-from registry.subjects.models import Registry, SchemaVersion, Subject, VersionStanding
+from registry.subjects.models import Registry, SchemaVersion, Subject, VersionStatus
 from registry.subjects.policy import change_guard
 from registry.subjects.policy.effective_policy import effective_mode
 from registry.subjects.registration.locks import lock_policy, retried
 from registry.subjects.usage.evidence import Evidence, evidence_of
 from registry.subjects.versions.lookup import get_registry, get_subject
 from registry.subjects.versions.qualified_names import SubjectName
-from registry.subjects.versions.versions import Standing, parse_version, standing_info, version_row
+from registry.subjects.versions.versions import StatusInfo, parse_version, status_info, version_row
 
 MAX_MESSAGE: Final = 2000
 #: status → the verb for setting it
 _VERBS: Final = {
-    VersionStanding.DEPRECATED: "deprecate",
-    VersionStanding.RETIRED: "retire",
-    VersionStanding.QUARANTINED: "quarantine",
+    VersionStatus.DEPRECATED: "deprecate",
+    VersionStatus.RETIRED: "retire",
+    VersionStatus.QUARANTINED: "quarantine",
 }
 FROZEN: Final = "READONLY_OVERRIDE"
 
 
 @retried
-def set_standing(
+def set_version_status(
     *,
     registry: str,
     subject: SubjectName,
     version: int | str,
-    standing: str,
+    status: str,
     message: str,
     by: Actor,
     ends_at: datetime | None = None,
     release: bool = False,
-) -> Standing:
+) -> StatusInfo:
     """Deprecate, retire or quarantine a version, which may be soft-deleted; returns the resulting status.
 
     `message` says why and what to use instead; `ends_at` is the last time for using a deprecated version. Setting the
@@ -61,34 +61,34 @@ def set_standing(
     registered. Only applying an approved promotion sets `release`. Raises InvalidInput, NotAllowed, RegistryNotFound,
     SubjectNotFound, VersionNotFound, InvalidVersion, ReleaseRequired, OperationNotPermitted.
     """
-    message = _message(standing, message)
-    _refuse_end(standing, ends_at)
+    message = _message(status, message)
+    _refuse_end(status, ends_at)
     registry_row = get_registry(registry)
-    row = _begin(registry_row, subject, version, by, release=release, verb=_VERBS[standing], message=message)
-    before = standing_info(VersionStanding.objects.filter(version=row).first())
-    if before is not None and (before.standing, before.message, before.ends_at) == (standing, message, ends_at):
+    row = _begin(registry_row, subject, version, by, release=release, verb=_VERBS[status], message=message)
+    before = status_info(VersionStatus.objects.filter(version=row).first())
+    if before is not None and (before.status, before.message, before.ends_at) == (status, message, ends_at):
         return before
-    done = _write(row, before, Standing(standing, message, ends_at, by.name, timezone.now()))
+    done = _write(row, before, StatusInfo(status, message, ends_at, by.name, timezone.now()))
     _tell(registry_row, subject, row.version, before=before, after=done, by=by)
     return done
 
 
-def _write(row: SchemaVersion, before: Standing | None, standing: Standing) -> Standing:
+def _write(row: SchemaVersion, before: StatusInfo | None, status: StatusInfo) -> StatusInfo:
     """Return the resulting status; an unchanged one keeps its start."""
     if before is None:
-        made = VersionStanding(version=row, **asdict(standing))
+        made = VersionStatus(version=row, **asdict(status))
         made.save()
-        return replace(standing, decided_at=made.decided_at)
-    done = replace(standing, decided_at=before.decided_at) if before.standing == standing.standing else standing
+        return replace(status, decided_at=made.decided_at)
+    done = replace(status, decided_at=before.decided_at) if before.status == status.status else status
     # Not with `save`, which would set the current time as the start of the status.
-    VersionStanding.objects.filter(version=row).update(**asdict(done))
+    VersionStatus.objects.filter(version=row).update(**asdict(done))
     return done
 
 
 @retried
-def clear_standing(
+def clear_version_status(
     *, registry: str, subject: SubjectName, version: int | str, by: Actor, release: bool = False
-) -> Standing:
+) -> StatusInfo:
     """Make a version active again and return its previous status. Raises NotFound if it is active.
 
     Also raises NotAllowed, RegistryNotFound, SubjectNotFound, VersionNotFound, InvalidVersion, ReleaseRequired and
@@ -96,21 +96,21 @@ def clear_standing(
     """
     registry_row = get_registry(registry)
     row = _begin(registry_row, subject, version, by, release=release, verb="clear the status of")
-    before = standing_info(VersionStanding.objects.filter(version=row).first())
+    before = status_info(VersionStatus.objects.filter(version=row).first())
     if before is None:
         raise NotFound(
             f"Version {row.version} of {subject.qualified} is already active.",
             subject=subject.qualified,
             version=row.version,
         )
-    VersionStanding.objects.filter(version=row).delete()
+    VersionStatus.objects.filter(version=row).delete()
     _tell(registry_row, subject, row.version, before=before, after=None, by=by)
     return before
 
 
 def leave_quarantine(version_pk: int) -> bool:
     """End the quarantine of an adopted version, inside the transaction and the audit of the applied request."""
-    rows = VersionStanding.objects.filter(version=version_pk, standing=VersionStanding.QUARANTINED)
+    rows = VersionStatus.objects.filter(version=version_pk, status=VersionStatus.QUARANTINED)
     return bool(rows.delete()[0])
 
 
@@ -119,19 +119,19 @@ def _tell(
     subject: SubjectName,
     version: int,
     *,
-    before: Standing | None,
-    after: Standing | None,
+    before: StatusInfo | None,
+    after: StatusInfo | None,
     by: Actor,
 ) -> None:
     owners = owners_of(registry.name, subject.qualified).user_ids
-    tell_of_standing(registry, subject, version, before=before, after=after, by=by, owners=owners)
+    tell_of_status(registry, subject, version, before=before, after=after, by=by, owners=owners)
 
 
-def _message(standing: str, message: str) -> str:
+def _message(status: str, message: str) -> str:
     """Return the message as stored. Raises InvalidInput, also for an unknown status."""
-    if standing not in VersionStanding.STANDINGS:
-        names = ", ".join(VersionStanding.STANDINGS)
-        raise InvalidInput(f"Unknown status {str(standing)[:40]!r}. Use one of {names}.", field="standing")
+    if status not in VersionStatus.STATUSES:
+        names = ", ".join(VersionStatus.STATUSES)
+        raise InvalidInput(f"Unknown status {str(status)[:40]!r}. Use one of {names}.", field="status")
     text = message.strip()
     if not text:
         raise InvalidInput("Give a reason in the message, and what to use instead.", field="message")
@@ -144,12 +144,12 @@ def _message(standing: str, message: str) -> str:
     return text
 
 
-def _refuse_end(standing: str, ends_at: datetime | None) -> None:
+def _refuse_end(status: str, ends_at: datetime | None) -> None:
     if ends_at is None:
         return
-    if standing != VersionStanding.DEPRECATED:
+    if status != VersionStatus.DEPRECATED:
         raise InvalidInput(
-            f"Only a deprecated version can have an end date. The status {standing} applies immediately.",
+            f"Only a deprecated version can have an end date. The status {status} applies immediately.",
             field="ends_at",
         )
     if timezone.is_naive(ends_at):
@@ -172,7 +172,7 @@ def _begin(
 ) -> SchemaVersion:
     """Return the version's row, locked, after the permission, the change guard and the mode are checked."""
     number = parse_version(version)
-    action = "promotion.apply" if release else "version.standing"
+    action = "promotion.apply" if release else "version.status"
     require(by, action, registry=registry.name, subject=subject.qualified)
     lock_policy(registry)
     mode = effective_mode(registry, subject).mode
@@ -186,7 +186,7 @@ def _begin(
     suffix = f": {message}" if message else ""
     record(by=by, why=f"{verb} version {row.version} of {subject.qualified} in {registry.name}{suffix}")
     change_guard.ask(
-        "version.standing", registry, subject.qualified, by, release=release
+        "version.status", registry, subject.qualified, by, release=release
     )  # last, because it extends what is recorded
     return row
 
@@ -195,7 +195,7 @@ DEPRECATE, SOFT, HARD, RESTORE = "deprecate", "soft", "hard", "restore"
 CHOICES: Final = (DEPRECATE, SOFT, HARD, RESTORE)
 #: choice → the permission that it needs
 RIGHTS: Final = {
-    DEPRECATE: "version.standing",
+    DEPRECATE: "version.status",
     SOFT: "version.delete",
     HARD: "version.delete_permanently",
     RESTORE: "version.delete",
@@ -228,7 +228,7 @@ def retire(
 
     `confirmed` is the subject's name as typed, for deletions. `message` and `ends_at` belong to a deprecation. `force`
     is the reason to permanently delete what is or may be in use, or to restore what breaks the level. Raises
-    InvalidInput, VersionInUse, and the errors of set_standing, delete_version, delete_subject and restoring.
+    InvalidInput, VersionInUse, and the errors of set_version_status, delete_version, delete_subject and restoring.
     """
     if choice not in CHOICES:
         raise InvalidInput(f"{choice[:40]!r} is not an action. Use one of {', '.join(CHOICES)}.", field="choice")
@@ -246,8 +246,8 @@ def retire(
     )
     if choice == DEPRECATE:
         for item in rows:
-            set_standing(
-                registry=registry_row.name, subject=subject, version=item.version, standing="deprecated", message=message,
+            set_version_status(
+                registry=registry_row.name, subject=subject, version=item.version, status="deprecated", message=message,
                 ends_at=ends_at, by=by,
             )  # fmt: skip
     elif choice == RESTORE:

@@ -19,7 +19,7 @@ from registry.subjects.models import (
     SchemaVersion,
     Subject,
     SubjectNote,
-    VersionStanding,
+    VersionStatus,
 )
 from registry.subjects.policy.effective_policy import DEFAULT_LEVEL, DEFAULT_MODE, MIRROR_MODE
 from registry.subjects.versions.lookup import among, fits
@@ -44,7 +44,7 @@ class SubjectNarrowing:
 
     `schema_type` is that of the newest live version, or for deleted subjects of any version. `tag` is a tag of the
     subject's note, ignoring case; `owned` are an owner's name patterns, `unowned` those of all owners, none of which
-    may match; `standing` is the status of a live version; `among` are names, `keys` ids of subjects. `also` are further
+    may match; `status` is the status of a live version; `among` are names, `keys` ids of subjects. `also` are further
     conditions by the name of their filter; `is_sought` means that these are best evaluated once.
     """
 
@@ -54,7 +54,7 @@ class SubjectNarrowing:
     tag: str = ""
     owned: Collection[str] | None = None
     unowned: Collection[str] | None = None
-    standing: str = ""
+    status: str = ""
     among: Collection[SubjectName] | None = None
     keys: Collection[int] | None = None
     also: Mapping[str, Condition] = field(default_factory=dict)
@@ -91,9 +91,9 @@ def narrowed(rows: Rows, registry: Registry, narrowing: SubjectNarrowing, *, at:
         rows = rows.filter(fits(registry, narrowing.owned, at))
     if narrowing.unowned is not None:
         rows = rows.filter(~fits(registry, narrowing.unowned, at))
-    if narrowing.standing:
-        standings = VersionStanding.objects.filter(standing=narrowing.standing, version__deleted_at=None)
-        rows = rows.filter(**{f"{key}__in": standings.values("version__subject")})
+    if narrowing.status:
+        statuses = VersionStatus.objects.filter(status=narrowing.status, version__deleted_at=None)
+        rows = rows.filter(**{f"{key}__in": statuses.values("version__subject")})
     if narrowing.keys is not None:
         rows = rows.filter(numbered(f"{{{','.join(map(str, narrowing.keys))}}}", at))
     for condition in narrowing.also.values():

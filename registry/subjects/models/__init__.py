@@ -10,4 +10,4 @@ from registry.subjects.models.registries import (
     SubjectActivity,
     SubjectNote,
 )
-from registry.subjects.models.versions import ArchivedCopy, Schema, SchemaReference, SchemaVersion, VersionStanding
+from registry.subjects.models.versions import ArchivedCopy, Schema, SchemaReference, SchemaVersion, VersionStatus

@@ -122,7 +122,7 @@ class SchemaReference(models.Model):
         return f"{self.name} → {self.subject_name}"
 
 
-class VersionStanding(models.Model):
+class VersionStatus(models.Model):
     """A version that shouldn't be used any more; an active version has no row.
 
     Deprecated: use another one, by `ends_at` if given. Retired: not for new data, but still readable. Quarantined:
@@ -130,25 +130,26 @@ class VersionStanding(models.Model):
     """
 
     DEPRECATED, RETIRED, QUARANTINED = "deprecated", "retired", "quarantined"
-    STANDINGS = (DEPRECATED, RETIRED, QUARANTINED)
+    STATUSES = (DEPRECATED, RETIRED, QUARANTINED)
 
-    version = models.OneToOneField(SchemaVersion, on_delete=models.CASCADE, related_name="standing")
-    standing = models.CharField(max_length=16)
+    version = models.OneToOneField(SchemaVersion, on_delete=models.CASCADE, related_name="status")
+    status = models.CharField(max_length=16, db_column="standing")
     message = models.TextField()
     ends_at = models.DateTimeField(null=True, blank=True)
     decided_by = models.TextField()
     decided_at = models.DateTimeField(auto_now=True)
 
     class Meta:
+        db_table = "subjects_versionstanding"
         constraints = [
             models.CheckConstraint(
-                condition=models.Q(standing__in=("deprecated", "retired", "quarantined")), name="known_standing"
+                condition=models.Q(status__in=("deprecated", "retired", "quarantined")), name="known_standing"
             ),
             models.CheckConstraint(condition=~models.Q(message=""), name="standing_says_why"),
         ]
 
     def __str__(self) -> str:
-        return f"{self.version_id}: {self.standing}"
+        return f"{self.version_id}: {self.status}"
 
 
 class ArchivedCopyQuerySet(SubjectScopedQuerySet["ArchivedCopy"]):

@@ -64,7 +64,7 @@ from registry.subjects.registration.submission import (
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.parsed_schemas import is_parsed, keep_parsed, parse_stored
 from registry.subjects.versions.qualified_names import SubjectName
-from registry.subjects.versions.versions import Standing, VersionInfo, info_of_new, joined_standing, parse_version
+from registry.subjects.versions.versions import StatusInfo, VersionInfo, info_of_new, joined_status, parse_version
 
 __all__ = ["RegisteredVersion", "register_version", "submission_identity"]
 
@@ -180,7 +180,7 @@ class RegisteredVersion:
     schema_id: int
     guid: str
     created: bool
-    standing: Standing | None = None
+    status: StatusInfo | None = None
     info: VersionInfo | None = field(default=None, compare=False)
 
 
@@ -323,9 +323,7 @@ def _registered_before(
     if twin is None or request.schema_id not in (None, twin.schema.schema_id):
         return canonical, None
     schema = twin.schema
-    return canonical, RegisteredVersion(
-        twin.id, twin.version, schema.schema_id, schema.guid, False, twin.standing, twin
-    )
+    return canonical, RegisteredVersion(twin.id, twin.version, schema.schema_id, schema.guid, False, twin.status, twin)
 
 
 def _register(
@@ -421,5 +419,5 @@ def _registered(row: SchemaVersion, *, created: bool) -> RegisteredVersion:
         schema_id=row.schema.schema_id,
         guid=str(row.schema.guid),
         created=created,
-        standing=None if created else joined_standing(row),
+        status=None if created else joined_status(row),
     )

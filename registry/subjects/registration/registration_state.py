@@ -16,7 +16,7 @@ from registry.access.roles import Actor
 from registry.errors import OperationNotPermitted
 from registry.formats.base import Reference, ResolvedReference
 from registry.subjects.lifecycle.deletion import refuse_referenced
-from registry.subjects.models import Context, Registry, Schema, SchemaReference, SchemaVersion, Subject, VersionStanding
+from registry.subjects.models import Context, Registry, Schema, SchemaReference, SchemaVersion, Subject, VersionStatus
 from registry.subjects.policy import change_guard
 from registry.subjects.policy.effective_policy import EffectiveConfig, OwnConfig
 from registry.subjects.registration.locks import (
@@ -351,7 +351,7 @@ def _replace(
         refuse_referenced(SubjectName(context.name, subject.name), [row], deleted=True)
     before = row.schema_id
     if before != schema.pk:  # the status of the other text doesn't apply to this one
-        VersionStanding.objects.filter(version=row).delete()
+        VersionStatus.objects.filter(version=row).delete()
     row.schema, row.submitted, row.deleted_at = schema, submitted, None
     row.created_by, row.channel = by.name, by.channel
     row.imported = True

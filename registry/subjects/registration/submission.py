@@ -169,7 +169,7 @@ def versions_of(registry: Registry, subject: SubjectName, *, deleted: bool = Fal
         subject__context__registry=registry, subject__context__name=subject.context, subject__name=subject.subject
     )
     rows = rows if deleted else rows.filter(deleted_at=None)
-    return rows.select_related("schema", "standing").order_by("-version")
+    return rows.select_related("schema", "status").order_by("-version")
 
 
 #: the schemas with an identity in the context `named`, which precedes it. While the tables are small, PostgreSQL may

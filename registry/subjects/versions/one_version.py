@@ -19,11 +19,11 @@ from registry.subjects.versions.lookup import get_subject
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName
 from registry.subjects.versions.versions import (
     SchemaInfo,
-    Standing,
+    StatusInfo,
     VersionInfo,
     no_version,
     parse_version,
-    standings_of_schemas,
+    statuses_of_schemas,
 )
 
 #: the columns and references of a schema `d`, for `_schema`
@@ -87,7 +87,7 @@ def get_schema(registry: Registry, schema_id: int, *, context: str = DEFAULT_CON
     if row is None:
         raise SchemaNotFound(f"Schema {schema_id} not found", schema_id=schema_id)
     pk, is_marked, *columns = row
-    return _schema(context, columns, standings_of_schemas([pk]).get(pk) if is_marked else None)
+    return _schema(context, columns, statuses_of_schemas([pk]).get(pk) if is_marked else None)
 
 
 def named(registry: Registry, subject: SubjectName) -> dict[str, Any]:
@@ -115,11 +115,11 @@ def version_from(subject: SubjectName, row: Sequence[Any]) -> VersionInfo:
         created_by=created_by,
         channel=channel,
         deleted=deleted,
-        standing=Standing(*row[7:12]) if row[7] else None,
+        status=StatusInfo(*row[7:12]) if row[7] else None,
     )
 
 
-def _schema(context: str, columns: Sequence[Any], standing: Standing | None = None) -> SchemaInfo:
+def _schema(context: str, columns: Sequence[Any], status: StatusInfo | None = None) -> SchemaInfo:
     schema_id, schema_type, text, guid, fingerprint, metadata, rule_set, references = columns
     return SchemaInfo(
         schema_id=schema_id,
@@ -131,5 +131,5 @@ def _schema(context: str, columns: Sequence[Any], standing: Standing | None = No
         references=tuple(Reference(*item) for item in json.loads(references)) if references else (),
         metadata=json.loads(metadata) if metadata else None,
         rule_set=json.loads(rule_set) if rule_set else None,
-        standing=standing,
+        status=status,
     )

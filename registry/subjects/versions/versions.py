@@ -15,21 +15,21 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from registry.errors import InvalidInput, InvalidVersion, SchemaNotFound, VersionNotFound
 from registry.formats.base import Reference
-from registry.subjects.models import Context, Registry, Schema, SchemaReference, SchemaVersion, Subject, VersionStanding
+from registry.subjects.models import Context, Registry, Schema, SchemaReference, SchemaVersion, Subject, VersionStatus
 from registry.subjects.models.versions import SchemaVersionQuerySet
 from registry.subjects.versions.lookup import get_subject
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName
 
 #: from the mildest to the most severe
-SEVERITY: Final = {word: rank for rank, word in enumerate(VersionStanding.STANDINGS)}
+SEVERITY: Final = {word: rank for rank, word in enumerate(VersionStatus.STATUSES)}
 PAGE: Final = 100
 
 
 @dataclass(frozen=True)
-class Standing:
+class StatusInfo:
     """A version's status: since when, set by whom and why; `ends_at`: use it no longer than until then."""
 
-    standing: str
+    status: str
     message: str
     ends_at: datetime | None
     decided_by: str
@@ -37,88 +37,88 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class StandingOfVersion:
+class VersionWithStatus:
     """A status with its version; `id` is the version's own, for paging."""
 
     id: int
     subject: SubjectName
     version: int
     deleted: bool
-    standing: Standing
+    status: StatusInfo
 
 
-def standing_info(row: VersionStanding | None) -> Standing | None:
+def status_info(row: VersionStatus | None) -> StatusInfo | None:
     """Return the row as a value; None for None."""
     return None if row is None else _info(row)
 
 
-def _info(row: VersionStanding) -> Standing:
-    return Standing(row.standing, row.message, row.ends_at, row.decided_by, row.decided_at)
+def _info(row: VersionStatus) -> StatusInfo:
+    return StatusInfo(row.status, row.message, row.ends_at, row.decided_by, row.decided_at)
 
 
-def joined_standing(row: SchemaVersion) -> Standing | None:
-    """Return the status of a version's row; needs `select_related("standing")`, otherwise it costs a query."""
-    return standing_info(getattr(row, "standing", None))
+def joined_status(row: SchemaVersion) -> StatusInfo | None:
+    """Return the status of a version's row; needs `select_related("status")`, otherwise it costs a query."""
+    return status_info(getattr(row, "status", None))
 
 
-def list_standings(
-    registry: Registry, *, subject: SubjectName | None = None, standing: str = "", after: int = 0, limit: int = PAGE
-) -> list[StandingOfVersion]:
+def list_version_statuses(
+    registry: Registry, *, subject: SubjectName | None = None, status: str = "", after: int = 0, limit: int = PAGE
+) -> list[VersionWithStatus]:
     """Return the versions of a registry, or of one subject, that aren't active, by id; one query.
 
     `after` is the last id of the previous page. Raises InvalidInput for an unknown status.
     """
-    if standing and standing not in SEVERITY:
-        raise InvalidInput(f"Unknown status {standing[:40]!r}. Use one of {', '.join(SEVERITY)}.")
-    rows = VersionStanding.objects.filter(version__subject__context__registry=registry, version__gt=after)
+    if status and status not in SEVERITY:
+        raise InvalidInput(f"Unknown status {status[:40]!r}. Use one of {', '.join(SEVERITY)}.")
+    rows = VersionStatus.objects.filter(version__subject__context__registry=registry, version__gt=after)
     if subject is not None:
         rows = rows.filter(version__subject__context__name=subject.context, version__subject__name=subject.subject)
-    if standing:
-        rows = rows.filter(standing=standing)
+    if status:
+        rows = rows.filter(status=status)
     rows = rows.select_related("version__subject__context").order_by("version")[:limit]
     return [
-        StandingOfVersion(
+        VersionWithStatus(
             id=row.version.pk,
             subject=SubjectName(row.version.subject.context.name, row.version.subject.name),
             version=row.version.version,
             deleted=row.version.deleted_at is not None,
-            standing=_info(row),
+            status=_info(row),
         )
         for row in rows
     ]
 
 
-def standings_of_schemas(
+def statuses_of_schemas(
     schema_pks: Collection[int], versions: QuerySet[SchemaVersion] | None = None
-) -> Mapping[int, Standing]:
+) -> Mapping[int, StatusInfo]:
     """Return the status of whole definitions, by their rows; one query. `versions` limits those considered (None: all).
 
     A definition has a status only if all its live versions (or, without live ones, its soft-deleted ones) have one: a
     client that reads by id may use any of them. The result is the mildest status, with the latest end if each has one.
     """
-    by_schema: dict[int, list[tuple[bool, Standing | None]]] = {}
+    by_schema: dict[int, list[tuple[bool, StatusInfo | None]]] = {}
     every = SchemaVersion.objects.all() if versions is None else versions
-    rows = every.filter(schema__in=schema_pks).select_related("standing").defer("submitted")
+    rows = every.filter(schema__in=schema_pks).select_related("status").defer("submitted")
     for row in rows.order_by("pk"):
-        by_schema.setdefault(row.schema_id, []).append((row.deleted_at is None, joined_standing(row)))
+        by_schema.setdefault(row.schema_id, []).append((row.deleted_at is None, joined_status(row)))
     joined = {pk: _together(versions) for pk, versions in by_schema.items()}
-    return {pk: standing for pk, standing in joined.items() if standing is not None}
+    return {pk: status for pk, status in joined.items() if status is not None}
 
 
-def _together(versions: Iterable[tuple[bool, Standing | None]]) -> Standing | None:
+def _together(versions: Iterable[tuple[bool, StatusInfo | None]]) -> StatusInfo | None:
     listed = list(versions)
-    counted = [standing for live, standing in listed if live] or [standing for _, standing in listed]
-    marked = [standing for standing in counted if standing is not None]
+    counted = [status for live, status in listed if live] or [status for _, status in listed]
+    marked = [status for status in counted if status is not None]
     if not marked or len(marked) < len(counted):
         return None
-    mildest = min(marked, key=lambda standing: (SEVERITY[standing.standing], -standing.decided_at.timestamp()))
-    ends = [standing.ends_at for standing in marked if standing.ends_at is not None]
-    return Standing(
-        standing=mildest.standing,
+    mildest = min(marked, key=lambda status: (SEVERITY[status.status], -status.decided_at.timestamp()))
+    ends = [status.ends_at for status in marked if status.ends_at is not None]
+    return StatusInfo(
+        status=mildest.status,
         message=mildest.message,
         ends_at=max(ends) if len(ends) == len(marked) else None,
         decided_by=mildest.decided_by,
-        decided_at=max(standing.decided_at for standing in marked),
+        decided_at=max(status.decided_at for status in marked),
     )
 
 
@@ -128,7 +128,7 @@ if TYPE_CHECKING:
 LATEST = ("latest", "-1")
 MAX_VERSION = 2**31 - 1
 #: the relations of a version's row that `infos_of` reads
-JOINED = ("schema__context", "subject__context", "standing")
+JOINED = ("schema__context", "subject__context", "status")
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class SchemaInfo:
     metadata: dict[str, Any] | None
     rule_set: dict[str, Any] | None
     #: for a definition read by id or GUID: the status of all its versions
-    standing: Standing | None = None
+    status: StatusInfo | None = None
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ class VersionInfo:
     created_by: str
     channel: str
     deleted: bool
-    standing: Standing | None = None
+    status: StatusInfo | None = None
 
 
 def parse_version(value: int | str) -> int | None:
@@ -263,7 +263,7 @@ def infos_of(
     """Return joined rows, as those of `named_versions`, as values; one query, none with `references`."""
     if references is None:
         references = references_of([row.schema_id for row in rows])
-    return [_version_info(row, references.get(row.schema_id, ()), joined_standing(row)) for row in rows]
+    return [_version_info(row, references.get(row.schema_id, ()), joined_status(row)) for row in rows]
 
 
 def info_of_new(row: SchemaVersion, references: tuple[Reference, ...]) -> VersionInfo:
@@ -271,7 +271,7 @@ def info_of_new(row: SchemaVersion, references: tuple[Reference, ...]) -> Versio
     return _version_info(row, references, None)
 
 
-def _version_info(row: SchemaVersion, references: tuple[Reference, ...], standing: Standing | None) -> VersionInfo:
+def _version_info(row: SchemaVersion, references: tuple[Reference, ...], status: StatusInfo | None) -> VersionInfo:
     return VersionInfo(
         id=row.pk,
         subject=SubjectName(row.subject.context.name, row.subject.name),
@@ -282,11 +282,11 @@ def _version_info(row: SchemaVersion, references: tuple[Reference, ...], standin
         created_by=row.created_by,
         channel=row.channel,
         deleted=row.deleted_at is not None,
-        standing=standing,
+        status=status,
     )
 
 
-def schema_info(row: Schema, references: tuple[Reference, ...], standing: Standing | None = None) -> SchemaInfo:
+def schema_info(row: Schema, references: tuple[Reference, ...], status: StatusInfo | None = None) -> SchemaInfo:
     """Return a schema's row as a value."""
     return SchemaInfo(
         schema_id=row.schema_id,
@@ -298,7 +298,7 @@ def schema_info(row: Schema, references: tuple[Reference, ...], standing: Standi
         references=references,
         metadata=row.metadata,
         rule_set=row.rule_set,
-        standing=standing,
+        status=status,
     )
 
 
@@ -359,8 +359,8 @@ def schemas_of_guid(registry: Registry, guid: str) -> list[SchemaInfo]:
     schemas = sorted(rows, key=lambda row: (row.context.name != DEFAULT_CONTEXT, row.context.name, row.schema_id))
     if not schemas:
         raise SchemaNotFound(f"Schema {guid[:80]} not found", guid=guid[:80])
-    references, standings = references_of([row.pk for row in schemas]), _standings(schemas)
-    return [schema_info(row, references.get(row.pk, ()), standings.get(row.pk)) for row in schemas]
+    references, statuses = references_of([row.pk for row in schemas]), _statuses(schemas)
+    return [schema_info(row, references.get(row.pk, ()), statuses.get(row.pk)) for row in schemas]
 
 
 def last_schema_id(registry: Registry, context: str) -> int:
@@ -377,13 +377,13 @@ def find_schema(registry: Registry, schema_id: int, *, context: str = DEFAULT_CO
 
 def _marked(rows: QuerySet[Schema]) -> QuerySet[Schema]:
     """Annotate the definitions with whether any version has a status: most need no further query."""
-    marked = VersionStanding.objects.filter(version__schema=OuterRef("pk"))
+    marked = VersionStatus.objects.filter(version__schema=OuterRef("pk"))
     return rows.select_related("context").annotate(is_marked=Exists(marked))
 
 
-def _standings(rows: Sequence[Schema]) -> Mapping[int, Standing]:
+def _statuses(rows: Sequence[Schema]) -> Mapping[int, StatusInfo]:
     marked = [row.pk for row in rows if row.is_marked]  # type: ignore[attr-defined]  # annotated
-    return standings_of_schemas(marked) if marked else {}
+    return statuses_of_schemas(marked) if marked else {}
 
 
 def versions_of_schema(

@@ -344,7 +344,7 @@ def test_a_finding_compares_what_the_data_hold_with_what_is_declared(look: Brows
 def test_a_finding_of_something_else_compares_nothing(look: Browser, cast: Cast) -> None:
     register(V1, cast["steward"])
     row = finding(topic_of("dev"))
-    Finding.objects.update(rule="NULL_SHARE_ROSE")
+    Finding.objects.update(rule="NULL_SHARE_INCREASED")
     page = look("reader").get(f"/ui/findings/{row.pk}").context["page"]
     assert (page.observed, page.observed_note) == (None, "")
 

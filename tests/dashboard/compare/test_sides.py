@@ -132,7 +132,7 @@ def test_what_the_data_hold_is_a_side(look: Look, steward: Actor) -> None:
     assert f"observed-{row.pk}" not in choices(look("reader").get(COMPARE))
 
 
-@pytest.mark.parametrize("change", [{"subject_name": "payments"}, {"rule": "NULL_SHARE_ROSE"}])
+@pytest.mark.parametrize("change", [{"subject_name": "payments"}, {"rule": "NULL_SHARE_INCREASED"}])
 def test_a_finding_of_something_else_is_not_there(look: Look, steward: Actor, change: dict[str, str]) -> None:
     row = finding(topic_of("dev"))
     Finding.objects.update(**change)

@@ -41,7 +41,7 @@ PAGES = {
     "/ui/registries/dev/subjects?q=orders&attention=drift&format=AVRO&sort=name": (
         "/api/v1/registries/dev/subjects?text=orders&format=AVRO&attention=drift&sort=name"
     ),
-    "/ui/registries/dev/subjects/orders-value/": "/api/v1/registries/dev/subjects/orders-value/life",
+    "/ui/registries/dev/subjects/orders-value/": "/api/v1/registries/dev/subjects/orders-value/timeline",
     "/ui/registries/dev/policy": "/api/v1/registries/dev/policy",
     "/ui/registries/dev/what-if?level=FULL": "/api/v1/registries/dev/what-if?level=FULL",
     "/ui/promotions?state=open&target=prod": "/api/v1/promotions?state=open&target=prod",
@@ -52,7 +52,7 @@ PAGES = {
     "/ui/environments": "/api/v1/board",
     "/ui/environments?q=orders&show=behind": "/api/v1/board?text=orders&show=behind",
     "/ui/registries/dev/subjects/orders-value/usage": "/api/v1/registries/dev/subjects/orders-value/usage",
-    "/ui/registries/dev/orphans": "/api/v1/registries/dev/orphans",
+    "/ui/registries/dev/unused-subjects": "/api/v1/registries/dev/unused-subjects",
     "/ui/search?q=orders": "/api/v1/search?q=orders",
     "/ui/inbox?show=unread": "/api/v1/notifications?unread=true",
     "/ui/registries": "/api/v1/registries",

@@ -114,7 +114,7 @@ def test_nothing_can_be_done_in_the_past(look: Look, then: str, address: str) ->
 
 #: pages that can be shown as they were, by the names of their addresses
 WITH_A_PAST = {
-    "audit", "environment", "environments", "ghosts", "field", "policy", "promotion", "promotions", "subjects",
+    "audit", "environment", "environments", "unapproved_versions", "field", "policy", "promotion", "promotions", "subjects",
     "subject", "compare", "references", "report", "subject_switch",
 }  # fmt: skip
 MORE_PAGES = (
@@ -189,7 +189,7 @@ def test_links_carry_the_moment_on(look: Look, promotion: DecidedRequest, pages:
         # the report checks a text against what was there then, and writes nothing
         wrong += [f"{address} sends {action}" for action in carried if not action.startswith(f"{HERE}report?")]
     assert wrong == []
-    assert seen & WITH_A_PAST >= WITH_A_PAST - {"field", "ghosts", "subject_switch"}, seen
+    assert seen & WITH_A_PAST >= WITH_A_PAST - {"field", "unapproved_versions", "subject_switch"}, seen
     assert seen - WITH_A_PAST
 
 
@@ -338,7 +338,7 @@ DECIDED = {
     "/ui/promotions/{number}": (("the early reason", "why so early", "<span>In review</span>"), ("good and late",)),
     "/ui/environments/staging": (("Open", "staging"), ("only be changed by releasing an approved request",)),
     "/ui/fields?registry=dev&subject=orders/value&path=Order.beta": (("At that time", "Version 2"), ("In data",)),
-    "/ui/ghosts": ((), ("gone-value",)),
+    "/ui/unapproved-versions": ((), ("gone-value",)),
 }
 
 
@@ -372,7 +372,7 @@ def test_a_request_by_the_api_as_of_a_moment(api: Look, promotion: DecidedReques
     assert [row["state"] for row in client.get("/api/v1/promotions", {"at": promotion.then}).json()] == ["in review"]
     for path, parameters in (
         ("environments", {}),
-        ("ghosts", {}),
+        ("unapproved_versions", {}),
         ("owners", {"registry": "dev", "subject": "orders/value"}),
     ):
         assert client.get(f"/api/v1/{path}", {"at": promotion.then, **parameters}).status_code == 200, path
@@ -412,7 +412,7 @@ def test_costs_no_query_for_each_row(
 #: address below a registry → what it said then, and what it says now alone
 READS = {
     "subjects": ("gone-value", '"latest_version":2'),
-    "subjects/orders%2Fvalue/life": ('"version":1', '"version":2'),
+    "subjects/orders%2Fvalue/timeline": ('"version":1', '"version":2'),
     "subjects/orders%2Fvalue/notes": ("early", "late"),
     "policy": ("FULL", "NONE"),
 }

@@ -1,4 +1,4 @@
-"""The page of ghosts: who sees which, what can be decided, and what messages carry."""
+"""The page of unapproved versions: who sees which, what can be decided, and what messages carry."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from registry.access.roles import Actor
 from registry.drift.models import SchemaUse, Source, Topic
 from registry.drift.usage.subject_topics import last_seen
 from registry.promotions.models import PromotionRequest
-from registry.subjects.models import Registry, SchemaVersion, VersionStanding
+from registry.subjects.models import Registry, SchemaVersion, VersionStatus
 from registry.subjects.services import register_version
 from registry.subjects.versions.qualified_names import SubjectName
 
@@ -23,7 +23,7 @@ Look = Callable[[str], Client]
 pytestmark = pytest.mark.requirement("CARD-4")
 
 
-def ghost(system: Actor, name: str = "orders-value", text: str = '"int"', context: str = ".") -> SchemaVersion:
+def unapproved(system: Actor, name: str = "orders-value", text: str = '"int"', context: str = ".") -> SchemaVersion:
     found = register_version(registry="staging", subject=SubjectName(context, name), text=text, by=system)
     return SchemaVersion.objects.get(
         subject__context__registry__name="staging", subject__context__name=context, subject__name=name,
@@ -32,7 +32,7 @@ def ghost(system: Actor, name: str = "orders-value", text: str = '"int"', contex
 
 
 def page(client: Client, **query: str) -> str:
-    answer = client.get("/ui/ghosts", query)
+    answer = client.get("/ui/unapproved-versions", query)
     assert answer.status_code == 200
     return answer.content.decode()
 
@@ -53,9 +53,9 @@ def messages(
     return topic
 
 
-def test_ghosts_are_listed_with_who_brought_them(look: Look, registries: None, system: Actor) -> None:
+def test_unapproved_versions_are_listed_with_who_brought_them(look: Look, registries: None, system: Actor) -> None:
     register_version(registry="dev", subject=SubjectName(".", "free-value"), text='"int"', by=system)
-    ghost(system)
+    unapproved(system)
     text = page(look("reader"))
     assert "orders-value" in text
     assert "free-value" not in text  # the first environment is open: nothing there needs a request
@@ -64,7 +64,7 @@ def test_ghosts_are_listed_with_who_brought_them(look: Look, registries: None, s
 
 
 def test_adoption_is_asked_for_from_the_list(look: Look, registries: None, system: Actor) -> None:
-    ghost(system)
+    unapproved(system)
     address = "/ui/registries/staging/subjects/orders-value/adopt"
     assert f'action="{address}"' in page(look("steward"))
     look("steward").post(address, {"version": "1", "reason": "a producer was early"})
@@ -77,19 +77,24 @@ def test_adoption_is_asked_for_from_the_list(look: Look, registries: None, syste
 
 
 def test_quarantine_leads_back_to_the_list(look: Look, registries: None, system: Actor) -> None:
-    ghost(system)
-    given = {"version": "1", "standing": "quarantined", "message": "unknown producer", "next": "/ui/ghosts?q=orders"}
-    answer = look("steward").post("/ui/registries/staging/subjects/orders-value/standing", given)
-    assert answer["Location"] == "/ui/ghosts?q=orders"
-    assert VersionStanding.objects.get().standing == "quarantined"
+    unapproved(system)
+    given = {
+        "version": "1",
+        "status": "quarantined",
+        "message": "unknown producer",
+        "next": "/ui/unapproved-versions?q=orders",
+    }
+    answer = look("steward").post("/ui/registries/staging/subjects/orders-value/status", given)
+    assert answer["Location"] == "/ui/unapproved-versions?q=orders"
+    assert VersionStatus.objects.get().status == "quarantined"
     assert "orders-value" in page(look("steward"), state="quarantined")
     elsewhere = {**given, "next": "https://elsewhere.example/"}
-    answer = look("steward").post("/ui/registries/staging/subjects/orders-value/standing", elsewhere)
+    answer = look("steward").post("/ui/registries/staging/subjects/orders-value/status", elsewhere)
     assert answer["Location"].startswith("/ui/registries/staging/")
 
 
 def test_who_may_not_reads_why(look: Look, registries: None, system: Actor) -> None:
-    ghost(system)
+    unapproved(system)
     text = page(look("reader"))
     assert "to request promotions" in text
     assert "to deprecate, retire and quarantine versions" in text
@@ -97,7 +102,7 @@ def test_who_may_not_reads_why(look: Look, registries: None, system: Actor) -> N
 
 
 def test_a_stranger_sees_none(look: Look, registries: None) -> None:
-    assert look("stranger").get("/ui/ghosts").status_code == 403
+    assert look("stranger").get("/ui/unapproved-versions").status_code == 403
 
 
 @pytest.mark.parametrize(
@@ -110,19 +115,19 @@ def test_a_stranger_sees_none(look: Look, registries: None) -> None:
     ],
 )
 def test_filters(look: Look, registries: None, system: Actor, query: dict[str, str], shown: bool) -> None:
-    ghost(system)
+    unapproved(system)
     assert ("orders-value" in page(look("reader"), **query)) is shown
 
 
 def test_pages_follow_each_other(look: Look, registries: None, system: Actor) -> None:
     for number in range(27):
-        ghost(system, name=f"s{number:02}")
+        unapproved(system, name=f"s{number:02}")
     client = look("reader")
     first = page(client)
-    assert first.count('<tr id="ghost-') == 25
+    assert first.count('<tr id="version-') == 25
     before = first.split("before=")[1].split('"')[0]
     second = page(client, before=before)
-    assert second.count('<tr id="ghost-') == 2
+    assert second.count('<tr id="version-') == 2
     with CaptureQueriesContext(connection) as many:
         page(client)
     with CaptureQueriesContext(connection) as few:
@@ -131,7 +136,7 @@ def test_pages_follow_each_other(look: Look, registries: None, system: Actor) ->
 
 
 def test_what_messages_carry_is_seen(registries: None, system: Actor, look: Look) -> None:
-    version = ghost(system)
+    version = unapproved(system)
     assert last_seen([version.pk]) == {}
     messages(version)
     assert set(last_seen([version.pk])) == {version.pk}
@@ -149,7 +154,7 @@ def test_what_messages_carry_is_seen(registries: None, system: Actor, look: Look
     ],
 )
 def test_whose_messages_they_are(registries: None, system: Actor, given: dict[str, object], is_seen: bool) -> None:
-    version = ghost(system)
+    version = unapproved(system)
     if given.get("framing") == "guid":
         given = {"mark": str(version.schema.guid), **given}
     messages(version, **given)  # type: ignore[arg-type]
@@ -158,27 +163,27 @@ def test_whose_messages_they_are(registries: None, system: Actor, given: dict[st
 
 @pytest.mark.parametrize("context", [".crm", "crm", ":.crm:"])
 def test_a_source_may_write_its_context_in_three_ways(registries: None, system: Actor, context: str) -> None:
-    version = ghost(system, context=".crm")
+    version = unapproved(system, context=".crm")
     messages(version, context=context)
     assert last_seen([version.pk])
 
 
 def test_the_api_filters_and_says_what_is_seen(api: Look, registries: None, system: Actor) -> None:
-    messages(ghost(system))
+    messages(unapproved(system))
     client = api("reader")
-    [found] = client.get("/api/v1/ghosts", {"state": "undecided", "text": "orders"}).json()
+    [found] = client.get("/api/v1/unapproved-versions", {"state": "undecided", "text": "orders"}).json()
     assert found["seen_at"]
-    assert client.get("/api/v1/ghosts", {"state": "asked"}).json() == []
-    assert client.get("/api/v1/ghosts", {"state": "nonsense"}).status_code == 422
+    assert client.get("/api/v1/unapproved-versions", {"state": "asked"}).json() == []
+    assert client.get("/api/v1/unapproved-versions", {"state": "nonsense"}).status_code == 422
 
 
 def test_the_board_says_what_is_seen_in_traffic(look: Look, registries: None, system: Actor) -> None:
-    first = ghost(system)
+    first = unapproved(system)
     client = look("reader")
     assert "last seen" not in client.get("/ui/environments").content.decode()
     messages(first)
     assert "last seen" in client.get("/ui/environments").content.decode()
-    ghost(system, text='{"type": "int", "note": "newer"}')
+    unapproved(system, text='{"type": "int", "note": "newer"}')
     board = client.get("/ui/environments").content.decode()
     assert "messages use version 1" in board
     assert "last seen" not in board

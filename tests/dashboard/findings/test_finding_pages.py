@@ -120,7 +120,7 @@ def test_finding_pages_show_evidence_cause_and_commands(
     ("rule", "label", "days", "now"),
     [
         ("UNIT_CHANGED", "Least and greatest value by day", {"minimum": "1e0", "maximum": "1e4"}, {"minimum": "1e3", "maximum": "1e7"}),
-        ("VALUE_RANGE_LEFT", "Least and greatest value by day", {"minimum": "0", "maximum": "1e2"}, {"minimum": "-1e1", "maximum": "1e2"}),
+        ("VALUES_OUT_OF_RANGE", "Least and greatest value by day", {"minimum": "0", "maximum": "1e2"}, {"minimum": "-1e1", "maximum": "1e2"}),
         ("DISTINCT_VALUES_CHANGED", "Different values by day", {"distinct": 700}, {"distinct": 1}),
         ("TOPIC_SILENT", "Messages by time", {}, {"messages": 0}),
     ],
@@ -148,7 +148,7 @@ def test_the_list_says_of_which_scans_the_sentence_and_the_count_are(
     look: Callable[[str], Client], find: Callable[..., Finding]
 ) -> None:
     find(sentence="3 messages lack a schema id.", evidence={"messages": 3}, rule="UNFRAMED_DATA", count=7)
-    find(sentence="5 messages have no key.", evidence={"messages": 5}, rule="KEY_MISSING", count=5)
+    find(sentence="5 messages have no key.", evidence={"messages": 5}, rule="TABLE_WITHOUT_KEY", count=5)
     find(sentence="The level was relaxed.", rule="LEVEL_RELAXED")
     text = seen(look("reader").get("/ui/findings"))
     assert "In all scans" in text

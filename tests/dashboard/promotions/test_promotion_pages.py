@@ -23,7 +23,7 @@ from registry.access.services import issue_token
 from registry.audit.hash_chain import seal_events
 from registry.promotions import selectors, services
 from registry.promotions.models import BreakGlass, Environment, PromotionRequest, RecurringFreeze, Review
-from registry.subjects.models import SchemaVersion, VersionStanding
+from registry.subjects.models import SchemaVersion, VersionStatus
 from registry.subjects.services import delete_version
 from registry.subjects.usage.clients import declare_client
 from tests.conftest import RawClient
@@ -429,7 +429,7 @@ def test_the_board_says_what_is_behind_and_why(look: Browser, cast: Cast, versio
     row = SchemaVersion.objects.get(subject__context__registry__name="dev", version=2)
     assert f'<time datetime="{row.created_at:%Y-%m-%dT%H:%M:%SZ}"' in text
     assert "Deprecated" not in text
-    VersionStanding.objects.create(version=row, standing="deprecated", message=HOSTILE, decided_by="tests")
+    VersionStatus.objects.create(version=row, status="deprecated", message=HOSTILE, decided_by="tests")
     text = text_of(client.get("/ui/environments"))
     assert "Deprecated" in text and HOSTILE not in text
     register({**V1, "doc": "x"}, cast["steward"], registry="staging")

@@ -29,7 +29,7 @@ from registry.subjects.versions.qualified_names import SubjectName, parse_subjec
 pytestmark = [pytest.mark.requirement("CARD-1", "CARD-2")]
 Browser = Callable[[str], Client]
 QUERIES = json.loads((Path(__file__).parents[1] / "query_counts.json").read_text())
-PAGE = "/ui/registries/dev/moving"
+PAGE = "/ui/registries/dev/transfer"
 NAMES = ["a", "b", "ä", "Z", ":.x:a"]
 
 
@@ -63,7 +63,7 @@ def test_the_page_and_the_api_give_the_file_of_the_command(
     reader = look("reader")
     with CaptureQueriesContext(connection) as queries:
         shown = reader.get(PAGE).content.decode()
-    assert len(queries) <= QUERIES["moving"]
+    assert len(queries) <= QUERIES["transfer"]
     assert "5 subjects" not in shown and "Currently 4 subjects with 8 live versions" in shown
     response = look("reader").post(f"{PAGE}/export")
     assert 'filename="dev.jsonl"' in response["Content-Disposition"]
@@ -114,7 +114,7 @@ def sent(data: bytes, name: str = "dev.jsonl") -> dict[str, Any]:
 def test_a_file_is_planned_confirmed_and_there(registries: None, system: Actor, look: Browser) -> None:
     furnish(system)
     admin, before = look("admin"), whole("staging")
-    led = admin.post("/ui/registries/staging/moving/import", sent(whole()))
+    led = admin.post("/ui/registries/staging/transfer/import", sent(whole()))
     plan_url = led["Location"]
     with CaptureQueriesContext(connection) as queries:
         page = admin.get(plan_url)
@@ -125,13 +125,13 @@ def test_a_file_is_planned_confirmed_and_there(registries: None, system: Actor, 
         and whole("staging") == before
     )
     assert len(queries) <= QUERIES["copy: sent"]
-    assert "dev.jsonl" in admin.get("/ui/registries/staging/moving").content.decode()
+    assert "dev.jsonl" in admin.get("/ui/registries/staging/transfer").content.decode()
     body = dict(page.context["page"].hidden)
-    other = admin.post(f"{plan_url}/bring", body | {"plan": "x"}, follow=True)
+    other = admin.post(f"{plan_url}/restore", body | {"plan": "x"}, follow=True)
     assert "Review the plan again" in other.content.decode() and whole("staging") == before
-    done = admin.post(f"{plan_url}/bring", body)
+    done = admin.post(f"{plan_url}/restore", body)
     assert done.status_code == 302 and whole("staging") == whole()
-    assert admin.post(f"{plan_url}/bring", body).status_code == 404, "a second click finds nothing to do"
+    assert admin.post(f"{plan_url}/restore", body).status_code == 404, "a second click finds nothing to do"
 
 
 @pytest.mark.django_db
@@ -140,14 +140,14 @@ def test_what_cant_come_is_worst_first_and_offers_the_rest(registries: None, sys
     hostile = "<b>\u202e"
     register_version(registry="staging", subject=SubjectName(".", "a"), text='"string"', by=system)
     admin = look("admin")
-    plan_url = admin.post("/ui/registries/staging/moving/import", sent(whole(), f"{hostile}.jsonl"))["Location"]
+    plan_url = admin.post("/ui/registries/staging/transfer/import", sent(whole(), f"{hostile}.jsonl"))["Location"]
     page = admin.get(plan_url)
     shown = page.content.decode()
     assert next((row.fate, row.version) for row, _ in page.context["page"].lines) == ("conflict", 1)
     assert "Choose “Only what is missing”" in shown and hostile not in shown
     missing = admin.get(f"{plan_url}?only=missing").context["page"]
     assert not missing.refused and missing.verdict.code == "conflict"
-    admin.post(f"{plan_url}/bring", dict(missing.hidden))
+    admin.post(f"{plan_url}/restore", dict(missing.hidden))
     rows = contents_of(get_registry("staging")).by_key
     assert rows[SubjectName(".", "a"), 1].text == '"string"' and (SubjectName(".x", "a"), 2) in rows
 
@@ -173,7 +173,7 @@ def test_a_file_that_isnt_taken(
 ) -> None:
     for file in body.values():
         file.seek(0)
-    response = look(who).post(f"/ui/registries/{registry}/moving/import", body)
+    response = look(who).post(f"/ui/registries/{registry}/transfer/import", body)
     assert response.status_code == status and sentence in response.content.decode()
 
 
@@ -186,7 +186,7 @@ def test_a_file_larger_than_a_schema_is_taken_here_alone(
 ) -> None:
     furnish(system)
     settings.SCHEMA_MAX_BYTES = 100
-    assert look("admin").post("/ui/registries/staging/moving/import", sent(whole())).status_code == 302
+    assert look("admin").post("/ui/registries/staging/transfer/import", sent(whole())).status_code == 302
 
 
 @pytest.mark.django_db
@@ -218,10 +218,10 @@ def test_what_was_deleted_for_good_is_listed_saved_restored_and_forgotten(
         page = admin.get(orders)
     assert len(queries) <= QUERIES["copy"]
     assert "Live" in page.content.decode() and "Of 1 version: 1 to import." in page.content.decode()
-    back = admin.post(f"{orders}/bring", dict(page.context["page"].hidden))
+    back = admin.post(f"{orders}/restore", dict(page.context["page"].hidden))
     assert back["Location"] == "/ui/registries/dev/subjects/orders/"
     assert admin.get(back["Location"]).status_code == 200
-    assert admin.post(f"{other}/forget").status_code == 302
+    assert admin.post(f"{other}/delete").status_code == 302
     assert admin.get("/ui/registries/dev/deleted").context["page"].rows == ()
     assert look("steward").get("/ui/registries/dev/deleted").status_code == 403
 
@@ -235,10 +235,10 @@ def test_programs_send_plan_bring_list_and_forget(registries: None, system: Acto
     assert {line["fate"] for line in plan["versions"]} == {"created"} and plan["problems"] == []
     body = {"plan": plan["digest"], "only_missing": True}
     refused = admin.post(
-        f"{base}/copies/{number}/bring", body | {"only_missing": False}, content_type="application/json"
+        f"{base}/copies/{number}/restore", body | {"only_missing": False}, content_type="application/json"
     )
     assert (refused.status_code, refused.json()["error"]) == (409, "PlanChanged")
-    assert admin.post(f"{base}/copies/{number}/bring", body, content_type="application/json").status_code == 200
+    assert admin.post(f"{base}/copies/{number}/restore", body, content_type="application/json").status_code == 200
     assert whole("staging") == whole()
     remove_subject(registry="staging", subject=SubjectName(".", "a"), by=system)
     (copy,) = admin.get(f"{base}/copies").json()

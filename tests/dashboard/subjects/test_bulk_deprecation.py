@@ -15,7 +15,7 @@ from registry.subjects.import_export.export_file import read_snapshot
 from registry.subjects.import_export.snapshot import contents_of
 from registry.subjects.lifecycle.bulk import export_subjects
 from registry.subjects.lifecycle.notes import change_tags
-from registry.subjects.models import VersionStanding
+from registry.subjects.models import VersionStatus
 from registry.subjects.services import delete_subject, register_version, set_config, set_mode
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
@@ -87,7 +87,7 @@ def test_no_subject_is_left_out_silently(system: Actor) -> None:
 def test_each_is_deprecated_by_its_own_rules(look: Callable[[str], Client]) -> None:
     client = look("steward")
     preview = client.post(DEPRECATE, {"subject": NAMES})
-    assert preview.status_code == 200 and not VersionStanding.objects.exists(), "it is shown first"
+    assert preview.status_code == 200 and not VersionStatus.objects.exists(), "it is shown first"
     rows = {row.name: row.why_not for row in preview.context["page"].rows}
     assert rows == {"a": "", ":.x:a": "", "b": "", "c": "No live version."}
     body = {"subject": NAMES, "message": "use d", "ends_at": "2999-01-01", "confirmed": "yes"}
@@ -99,7 +99,7 @@ def test_each_is_deprecated_by_its_own_rules(look: Callable[[str], Client]) -> N
         and "There is nothing to deprecate for c" in outcomes["c"]
     )
     assert "2 of 4 are now deprecated." in done.content.decode()
-    stands = VersionStanding.objects.values_list("version__subject__name", "standing", "message", "ends_at__year")
+    stands = VersionStatus.objects.values_list("version__subject__name", "status", "message", "ends_at__year")
     assert list(stands) == [("a", "deprecated", "use d", 2999)] * 2
 
 
@@ -119,7 +119,7 @@ def test_what_is_wrong_with_all_changes_none(
     status: int,
 ) -> None:
     response = look(who).post(DEPRECATE, {"subject": ["a"], "confirmed": "yes"} | body)
-    assert response.status_code == status and not VersionStanding.objects.exists()
+    assert response.status_code == status and not VersionStatus.objects.exists()
     assert 'name="message"' in response.content.decode() or status == 403 or body.get("subject") == []
 
 

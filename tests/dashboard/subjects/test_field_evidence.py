@@ -139,12 +139,12 @@ def test_without_a_scan_the_page_says_that_nothing_is_known(
 
 
 def test_open_findings_are_beside_their_field(topic: Topic, look: Callable[[str], Client]) -> None:
-    beside = find(topic, "NULL_SHARE_ROSE", "customerMail")
+    beside = find(topic, "NULL_SHARE_INCREASED", "customerMail")
     find(topic, "FIELD_MISSING", "items[].price")
     undeclared = find(topic, "FIELD_UNDECLARED", "loyalty.<i>tier")
-    find(topic, "FIELD_KIND_WRONG", "id", state="resolved")
-    find(topic, "FIELD_KIND_NEW", "id", muted=True)
-    find(topic, "FIELD_KIND_NEW", "fax", subject="other-value")
+    find(topic, "FIELD_TYPE_WRONG", "id", state="resolved")
+    find(topic, "FIELD_TYPE_NEW", "id", muted=True)
+    find(topic, "FIELD_TYPE_NEW", "fax", subject="other-value")
     client = look("reader")
     rows, page = rows_of(client), client.get(PAGE).content.decode()
     assert "filled less often" in rows["customerMail"]
@@ -163,7 +163,7 @@ def test_a_finding_of_another_part_of_a_large_schema_is_not_undeclared(
     fields = [{"name": f"f{number}", "type": "long", "default": 0} for number in range(250)]
     text = json.dumps({"type": "record", "name": "Order", "fields": fields})
     register_version(registry="dev", subject=ORDERS, text=text, by=system, force=True)
-    find(topic, "NULL_SHARE_ROSE", "f240")
+    find(topic, "NULL_SHARE_INCREASED", "f240")
     client = look("reader")
     assert "Seen in data but not in this version" not in client.get(PAGE).content.decode()
     assert "filled less often" in rows_of(client, "?fields=200")["f240"]
@@ -185,7 +185,7 @@ def test_as_many_queries_for_many_fields_as_for_few(topic: Topic, look: Callable
     register_version(registry="dev", subject=ORDERS, text=text, by=system, force=True)
     for number in range(60):
         count(topic, f"f{number}", 10, 10, number % 3)
-        find(topic, "NULL_SHARE_ROSE", f"f{number}")
+        find(topic, "NULL_SHARE_INCREASED", f"f{number}")
     assert queries() == few
 
 

@@ -20,10 +20,10 @@ from registry.notifications.services import notify
 from registry.promotions import services
 from registry.promotions.models import PromotionRequest
 from registry.subjects.models import Registry
-from registry.subjects.services import register_version, set_standing
+from registry.subjects.services import register_version, set_version_status
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName
-from registry.subjects.versions.versions import list_standings
+from registry.subjects.versions.versions import list_version_statuses
 from tests.markup import compact
 from tests.promotions.factories import approve_shown
 
@@ -55,57 +55,57 @@ def seen(client: Client, path: str) -> str:
 
 def test_a_version_is_deprecated_and_brought_back_by_forms(versions: None, look: Callable[[str], Client]) -> None:
     client = look("steward")
-    form = {"version": "1", "standing": "deprecated", "message": "Use <b>2</b>.", "ends_at": "2099-12-31"}
-    response = client.post(f"{DEV}standing", form)
-    assert response["Location"] == f"{DEV}?version=1#standing"
+    form = {"version": "1", "status": "deprecated", "message": "Use <b>2</b>.", "ends_at": "2099-12-31"}
+    response = client.post(f"{DEV}status", form)
+    assert response["Location"] == f"{DEV}?version=1#status"
     html = client.get(f"{DEV}?version=1", follow=True).content.decode()
     assert "Deprecated until 2099-12-31" in html
     assert "Use &lt;b&gt;2&lt;/b&gt;." in html
     assert "<b>2</b>" not in html
     client.post(f"{DEV}reactivate", {"version": "1"})
-    assert list_standings(get_registry("dev"), subject=ORDERS) == []
+    assert list_version_statuses(get_registry("dev"), subject=ORDERS) == []
     assert "Deprecated until" not in seen(client, f"{DEV}?version=1")
 
 
 @pytest.mark.parametrize(
     ("form", "sentence"),
     [
-        ({"version": "1", "standing": "deprecated", "message": ""}, "This field is required"),
-        ({"version": "1", "standing": "worse", "message": "x"}, "worse is not one of the available choices"),
-        ({"version": "x", "standing": "retired", "message": "x"}, "not a valid version"),
-        ({"version": "1", "standing": "retired", "message": "x", "ends_at": "2099-01-01"}, "Only a deprecated version"),
-        ({"version": "1", "standing": "deprecated", "message": "x", "ends_at": "soon"}, "Write the date as 2026-12-31"),
+        ({"version": "1", "status": "deprecated", "message": ""}, "This field is required"),
+        ({"version": "1", "status": "worse", "message": "x"}, "worse is not one of the available choices"),
+        ({"version": "x", "status": "retired", "message": "x"}, "not a valid version"),
+        ({"version": "1", "status": "retired", "message": "x", "ends_at": "2099-01-01"}, "Only a deprecated version"),
+        ({"version": "1", "status": "deprecated", "message": "x", "ends_at": "soon"}, "Write the date as 2026-12-31"),
     ],
 )
 def test_what_cannot_be_is_said_on_the_page(
     versions: None, look: Callable[[str], Client], form: dict[str, str], sentence: str
 ) -> None:
     client = look("steward")
-    response = client.post(f"{DEV}standing", form)
+    response = client.post(f"{DEV}status", form)
     assert response.status_code == 302
     assert sentence in seen(client, DEV)
-    assert list_standings(get_registry("dev"), subject=ORDERS) == []
+    assert list_version_statuses(get_registry("dev"), subject=ORDERS) == []
 
 
 def test_a_reader_sees_it_and_changes_nothing(versions: None, look: Callable[[str], Client], system: Actor) -> None:
-    set_standing(registry="dev", subject=ORDERS, version=2, standing="retired", message="Over.", by=system)
+    set_version_status(registry="dev", subject=ORDERS, version=2, status="retired", message="Over.", by=system)
     client = look("reader")
     page = seen(client, DEV)
     assert "Retired since" in page
     assert "You need the admin or steward role" in page
     assert client.post(f"{DEV}reactivate", {"version": "2"}).status_code == 403
     assert client.post(f"{STAGING}adopt", {"version": "1", "reason": "x"}).status_code == 403
-    assert client.get(f"{DEV}standing").status_code == 405
+    assert client.get(f"{DEV}status").status_code == 405
 
 
-def test_a_ghost_is_marked_and_adopted_from_its_page(
+def test_an_unapproved_version_is_marked_and_adopted_from_its_page(
     versions: None, look: Callable[[str], Client], person: Callable[[str], Actor]
 ) -> None:
     client = look("steward")
     page = seen(client, STAGING)
     assert "Unapproved : It was registered without a request." in page
     assert "Request adoption" in page
-    assert client.post(f"{STAGING}adopt", {"version": "1", "reason": ""})["Location"].endswith("#standing")
+    assert client.post(f"{STAGING}adopt", {"version": "1", "reason": ""})["Location"].endswith("#status")
     response = client.post(f"{STAGING}adopt", {"version": "1", "reason": "It was urgent."})
     number = PromotionRequest.objects.get().pk
     assert response["Location"] == f"/ui/promotions/{number}"
@@ -126,8 +126,8 @@ def test_an_earlier_version_is_asked_back_from_its_page(
     client, first = look("steward"), f"{STAGING}?version=1"
     assert "Request rollback" not in seen(client, STAGING), "it is current"
     assert "Request rollback to version 1" in seen(client, first)
-    assert client.post(f"{STAGING}roll-back", {"version": "1", "reason": " "})["Location"].endswith("#standing")
-    assert client.post(f"{STAGING}roll-back", {"version": "2", "reason": "x"})["Location"].endswith("#standing")
+    assert client.post(f"{STAGING}roll-back", {"version": "1", "reason": " "})["Location"].endswith("#status")
+    assert client.post(f"{STAGING}roll-back", {"version": "2", "reason": "x"})["Location"].endswith("#status")
     assert not PromotionRequest.objects.exists()
     response = client.post(f"{STAGING}roll-back", {"version": "1", "reason": "Version 2 loses orders."})
     request = PromotionRequest.objects.get()
@@ -145,7 +145,7 @@ def test_the_page_takes_the_same_queries_however_many_versions(
 ) -> None:
     for number in range(1, count + 1):
         register_version(registry="staging", subject=ORDERS, text=text(*"abcdefgh"[:number]), by=system)
-        set_standing(registry="staging", subject=ORDERS, version=number, standing="retired", message="x", by=system)
+        set_version_status(registry="staging", subject=ORDERS, version=number, status="retired", message="x", by=system)
     client = look("reader")
     client.get(STAGING)
     with CaptureQueriesContext(connection) as queries:

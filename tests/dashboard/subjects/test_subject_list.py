@@ -15,7 +15,7 @@ from dashboard.subjects.filters import choice_id
 from registry.access.models import Ownership, RoleGrant, User
 from registry.access.roles import Actor, system_actor
 from registry.subjects.lifecycle.notes import change_tags
-from registry.subjects.services import delete_subject, register_version, set_standing
+from registry.subjects.services import delete_subject, register_version, set_version_status
 from registry.subjects.versions.qualified_names import SubjectName
 from tests.dashboard.test_every_page import SUBJECT, content  # noqa: F401 - fixtures
 from tests.markup import compact
@@ -30,11 +30,11 @@ def client(look: Callable[[str], Client], content: dict[str, int], system: Actor
     for name in ("aged-value", "gone-value"):
         register_version(registry="dev", subject=SubjectName(".", name), text='"int"', by=system)
     delete_subject(registry="dev", subject=SubjectName(".", "gone-value"), by=system)
-    set_standing(
+    set_version_status(
         registry="dev",
         subject=SubjectName(".", "aged-value"),
         version=1,
-        standing="deprecated",
+        status="deprecated",
         message="old",
         by=system,
     )
@@ -107,7 +107,7 @@ def test_a_deleted_subject_leads_to_where_it_is_restored(client: Client) -> None
 def test_the_lists_ways_lead_somewhere(client: Client) -> None:
     page = unescape(client.get(f"{BASE}?q=orders%26x").content.decode())
     assert 'href="/ui/search?q=orders%26x"' in page
-    for url in ("/ui/registries/dev/orphans", f"{BASE}?state=deprecated", f"{BASE}?state=deleted"):
+    for url in ("/ui/registries/dev/unused-subjects", f"{BASE}?state=deprecated", f"{BASE}?state=deleted"):
         assert f'href="{url}"' in page
         assert client.get(url).status_code == 200
     assert 'href="/api/v1/docs/"' in page

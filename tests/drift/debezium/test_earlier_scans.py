@@ -57,7 +57,7 @@ NEXT_ROWS = (
 SWAPPED = {("COLUMN_REPLACED", "s.swapped.a"), ("COLUMN_REPLACED", "s.swapped.b")}
 BEHIND = {
     ("COLUMN_DROPPED", "s.dropped.gone"),
-    ("COLUMN_RETYPED", "s.retyped.amount"),
+    ("COLUMN_TYPE_CHANGED", "s.retyped.amount"),
     ("COLUMN_ADDED", "s.added.extra"),
     ("KEY_CHANGED", "s.key_extended"),
 }
@@ -123,7 +123,7 @@ def test_json_is_compared_with_the_fields_of_earlier_scans(
         assert read["messages"] == 0
         assert world.drift() == BEHIND | SWAPPED
         assert all(world.open()[key].evidence["behind"] == ["events"] for key in BEHIND)
-        gone = ("TABLE_GONE", f"{world.made.prefix}.s.lost")
+        gone = ("TABLE_DROPPED", f"{world.made.prefix}.s.lost")
         assert gone in world.open()
 
         # The rows bring the changes: nothing is behind, and exchanged columns are told of once more.
@@ -178,7 +178,9 @@ def partitions(world: Scanned) -> None:
     world.database.run("INSERT INTO s.m VALUES (1)")
     assert rows_by_topic(world) == {"m_1": 1}
     read = world.scan()
-    assert f"they arrive in {world.made.prefix}.s.m_1" in world.open()["PARTITIONS_PUBLISHED_APART", "s.m"].sentence
+    assert (
+        f"they arrive in {world.made.prefix}.s.m_1" in world.open()["PARTITIONS_PUBLISHED_SEPARATELY", "s.m"].sentence
+    )
     foretold = {row["table"]: row["next_row"]["value"]["outcome"] for row in read["tables"]}
     assert foretold == {"s.m": "no_event", "s.m_1": "no_schema"}
     world.database.run(
@@ -186,7 +188,7 @@ def partitions(world: Scanned) -> None:
     )
     assert rows_by_topic(world) == {"m_1": 1, "m": 1}
     world.scan()
-    assert not {rule for rule, _ in world.open()} & {"PARTITIONS_PUBLISHED_APART", "TABLE_NOT_PUBLISHED"}
+    assert not {rule for rule, _ in world.open()} & {"PARTITIONS_PUBLISHED_SEPARATELY", "TABLE_NOT_PUBLISHED"}
 
 
 def removed_and_made_again(world: Scanned) -> None:

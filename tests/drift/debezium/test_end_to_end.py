@@ -29,12 +29,12 @@ RULES = {
     "added": "COLUMN_ADDED",
     "dropped": "COLUMN_DROPPED",
     "renamed": "COLUMN_RENAMED",
-    "retyped": "COLUMN_RETYPED",
-    "scaled": "COLUMN_SCALED",
-    "nullability": "COLUMN_NULLABILITY",
-    "default": "COLUMN_DEFAULT",
+    "retyped": "COLUMN_TYPE_CHANGED",
+    "scaled": "COLUMN_SCALE_CHANGED",
+    "nullability": "COLUMN_NULLABILITY_CHANGED",
+    "default": "COLUMN_DEFAULT_CHANGED",
 }
-OF_COLUMNS = ("COLUMN_", "KEY_CHANGED", "KEY_LOST")
+OF_COLUMNS = ("COLUMN_", "KEY_CHANGED", "KEY_REMOVED")
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Shop:
     def drift(self) -> set[tuple[str, str]]:
         """The open findings of the three-way check."""
         keys = {key for key in self.open() if key[0].startswith(OF_COLUMNS)}
-        return {key for key in keys if key[0] != "COLUMN_NOT_CARRIED"}
+        return {key for key in keys if key[0] != "COLUMN_NOT_IN_EVENTS"}
 
     def level(self, level: str) -> None:
         """Sets the compatibility level for all subjects."""
@@ -111,7 +111,7 @@ def expected_drift() -> set[tuple[str, str]]:
     for table, case in ALTERED.items():
         keys |= {(RULES[change], f"altered.{table}.{column}") for change, column in case["columns"]}
         if "key" in case:
-            keys.add(("KEY_CHANGED" if case["key"]["table"] else "KEY_LOST", f"altered.{table}"))
+            keys.add(("KEY_CHANGED" if case["key"]["table"] else "KEY_REMOVED", f"altered.{table}"))
     return keys
 
 
@@ -136,14 +136,14 @@ def in_step(shop: Shop) -> None:
     assert shop.drift() == set()
     keys = shop.open()
     prefix = shop.made.prefix
-    assert ("WRITES_REFUSED", "keyless.log") in keys
-    assert ("WRITES_REFUSED", "identities.by_nothing") in keys
-    assert ("KEYS_WRONG", "identities.by_index") in keys
+    assert ("REPLICA_IDENTITY_MISSING", "keyless.log") in keys
+    assert ("REPLICA_IDENTITY_MISSING", "identities.by_nothing") in keys
+    assert ("DELETE_KEYS_WRONG", "identities.by_index") in keys
     assert ("TRUNCATE_OUT_OF_ORDER", f"{prefix}.truncated.spread") in keys
     assert ("TRUNCATE_OUT_OF_ORDER", f"{prefix}.truncated.alone") not in keys
     assert ("VALUES_UNAVAILABLE", f"{prefix}.identities.by_default") in keys
     assert {rule for rule, _ in keys} == {
-        "WRITES_REFUSED", "KEYS_WRONG", "KEY_MISSING", "TRUNCATE_OUT_OF_ORDER", "VALUES_UNAVAILABLE",
+        "REPLICA_IDENTITY_MISSING", "DELETE_KEYS_WRONG", "TABLE_WITHOUT_KEY", "TRUNCATE_OUT_OF_ORDER", "VALUES_UNAVAILABLE",
     }  # fmt: skip
 
     tables = {row["table"]: row for row in read["tables"]}
@@ -183,19 +183,19 @@ def after_the_next_rows(shop: Shop, rows: Any) -> None:
     shop.database.run(rows)
     shop.made.settled()
     shop.scan()
-    assert shop.drift() == {("KEY_LOST", "altered.key_dropped")}  # its subject of keys is still there
-    assert shop.open()["KEY_LOST", "altered.key_dropped"].evidence["behind"] == ["registered"]
+    assert shop.drift() == {("KEY_REMOVED", "altered.key_dropped")}  # its subject of keys is still there
+    assert shop.open()["KEY_REMOVED", "altered.key_dropped"].evidence["behind"] == ["registered"]
     assert Finding.objects.filter(source=shop.source, rule="COLUMN_RENAMED", state="resolved").count() == 1
 
 
 def dropped(shop: Shop) -> None:
     """A dropped table sends nothing: nothing is read, and it is found all the same, in each scan."""
     topic = f"{shop.made.prefix}.truncated.alone"
-    assert ("TABLE_GONE", topic) not in shop.open()
+    assert ("TABLE_DROPPED", topic) not in shop.open()
     shop.database.run("DROP TABLE truncated.alone")
     for _ in range(2):
         assert shop.scan().read["messages"] == 0
-        assert "no longer exists in database" in shop.open()["TABLE_GONE", topic].sentence
+        assert "no longer exists in database" in shop.open()["TABLE_DROPPED", topic].sentence
 
 
 def refused_key(shop: Shop) -> None:
@@ -204,9 +204,9 @@ def refused_key(shop: Shop) -> None:
     shop.level("BACKWARD")
     shop.database.run("ALTER TABLE inventory.customers DROP CONSTRAINT customers_pkey, ADD PRIMARY KEY (id, email)")
     shop.scan()
-    foretold = shop.open()["NEXT_ROW_REFUSED", "inventory.customers (key)"]
+    foretold = shop.open()["NEXT_ROW_REJECTED", "inventory.customers (key)"]
     assert f"{shop.made.prefix}.inventory.customers-key is BACKWARD" in foretold.sentence
-    assert ("NEXT_ROW_REFUSED", "inventory.customers") not in shop.open()
+    assert ("NEXT_ROW_REJECTED", "inventory.customers") not in shop.open()
     shop.database.run("INSERT INTO inventory.customers (first_name, last_name, email) VALUES ('A', 'B', 'c')")
     failed = connect.wait_until(shop.made.name, lambda status: "FAILED" in status.tasks, seconds=180)
     assert f"{shop.made.prefix}.inventory.customers-key" in failed.failure
@@ -215,7 +215,7 @@ def refused_key(shop: Shop) -> None:
     shop.made.wait_until_streaming()
     shop.made.settled()
     shop.scan()
-    assert ("NEXT_ROW_REFUSED", "inventory.customers (key)") not in shop.open()
+    assert ("NEXT_ROW_REJECTED", "inventory.customers (key)") not in shop.open()
 
 
 def refused(shop: Shop) -> None:
@@ -223,7 +223,7 @@ def refused(shop: Shop) -> None:
     shop.level("BACKWARD")
     shop.database.run("ALTER TABLE inventory.customers ALTER COLUMN email TYPE int USING 1")
     shop.scan()
-    foretold = shop.open()["NEXT_ROW_REFUSED", "inventory.customers"]
+    foretold = shop.open()["NEXT_ROW_REJECTED", "inventory.customers"]
     assert f"{shop.made.prefix}.inventory.customers-value is BACKWARD" in foretold.sentence
     shop.database.run("INSERT INTO inventory.customers (first_name, last_name, email) VALUES ('A', 'B', 2)")
     deadline = time.monotonic() + 180

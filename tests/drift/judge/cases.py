@@ -191,7 +191,7 @@ def observations(case: dict[str, Any]) -> list[Observation]:
 
 def version_of(subject: str, number: int, more: dict[str, Any]) -> RegisteredVersion:
     at = int(more.pop("at", 0) * DAY)
-    for name in ("standing_since", "standing_until"):
+    for name in ("status_since", "status_until"):
         more[name] = int(more.get(name, 0) * DAY)
     return RegisteredVersion(subject, number, registered_at=at, registered_by=more.pop("by", "ci"), **more)
 

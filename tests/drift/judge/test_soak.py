@@ -126,7 +126,7 @@ FAULTS: dict[str, tuple[str, Callable[..., Any]]] = {
         added(lambda day: [UnframedMessages("orders", "value", 0, "json_object", where(day, 1))]),
     ),
     "a frame that is cut off": (
-        "FRAME_CUT",
+        "FRAME_TRUNCATED",
         added(lambda day: [UnframedMessages("orders", "value", 0, "cut_frame", where(day, 1))]),
     ),
     "a second framing": (
@@ -176,7 +176,7 @@ FAULTS: dict[str, tuple[str, Callable[..., Any]]] = {
         ),
     ),
     "a field that is empty in most messages": (
-        "NULL_SHARE_ROSE",
+        "NULL_SHARE_INCREASED",
         changed("mail", nulls=lambda item: item.messages * 9 // 10),
     ),
     "a field that nobody fills any more": (
@@ -188,7 +188,7 @@ FAULTS: dict[str, tuple[str, Callable[..., Any]]] = {
         lambda observed, registered, day: ([e for e in observed if getattr(e, "path", "") != "page"], registered),
     ),
     "a number that became a text": (
-        "FIELD_KIND_NEW",
+        "FIELD_TYPE_NEW",
         changed("amt", "clicks", kinds=lambda item: {**item.kinds, "string": max(20, item.messages // 10)}),
     ),
     "a default in place of the real value": (
@@ -210,7 +210,7 @@ FAULTS: dict[str, tuple[str, Callable[..., Any]]] = {
         changed("lines", "carts", present=lambda item: item.messages - 1),
     ),
     "a kind that the schema doesn't allow": (
-        "FIELD_KIND_WRONG",
+        "FIELD_TYPE_WRONG",
         changed("id", "carts", kinds=lambda item: {"string": item.messages - 1, "integer": 1}),
     ),
 }
@@ -240,7 +240,7 @@ def test_each_fault_is_found_by_its_own_scan_and_nothing_else_is(seed: int) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rule", ["NULL_SHARE_ROSE", "FIELD_NEVER_FILLED", "FIELD_KIND_NEW", "ENUM_SHARE_SHIFTED"])
+@pytest.mark.parametrize("rule", ["NULL_SHARE_INCREASED", "FIELD_NEVER_FILLED", "FIELD_TYPE_NEW", "ENUM_SHARE_SHIFTED"])
 def test_a_lasting_fault_opens_one_finding_and_goes_once_in_many_scans_a_day(rule: str) -> None:
     """A source of one scan every two hours; two scans in a row without the finding resolve it."""
     world = ConnectorFacts(2, scans_a_day=12)

@@ -30,7 +30,7 @@ WARM_UP: Final = 14
 MOST_FALSE: Final = 1  # of values; and of volume:
 MOST_FALSE_VOLUME: Final = 2
 LEAST_RECALL: Final = 0.9
-NEW_RULES: Final = {"UNIT_CHANGED", "DISTINCT_VALUES_CHANGED", "VALUE_RANGE_LEFT", "FIELDS_SWAPPED"}
+NEW_RULES: Final = {"UNIT_CHANGED", "DISTINCT_VALUES_CHANGED", "VALUES_OUT_OF_RANGE", "FIELDS_SWAPPED"}
 Change = Callable[[Values, Random], Values]
 
 
@@ -68,14 +68,14 @@ CHANGES: Final[tuple[tuple[str, str, Change, str], ...]] = (
      "DISTINCT_VALUES_CHANGED"),
     ("a new status", "status", some(0.2, lambda value: "LOST"), "DISTINCT_VALUES_CHANGED"),
     ("a new country", "country", some(0.1, lambda value: "zz"), "DISTINCT_VALUES_CHANGED"),
-    ("a flipped sign", "amount", some(0.3, lambda value: -value), "VALUE_RANGE_LEFT"),
-    ("a lost sign", "degrees", each(abs), "VALUE_RANGE_LEFT"),
-    ("negative quantities", "quantity", some(0.05, lambda value: -value), "VALUE_RANGE_LEFT"),
-    ("empty names", "name", some(0.1, lambda value: ""), "VALUE_RANGE_LEFT"),
-    ("empty codes", "code", some(0.5, lambda value: ""), "VALUE_RANGE_LEFT"),
-    ("empty lists", "tags", each(lambda value: []), "VALUE_RANGE_LEFT"),
-    ("outliers", "quantity", some(0.01, lambda value: value * 10**5), "VALUE_RANGE_LEFT"),
-    ("the end of time", "expires", some(0.05, lambda value: 253_402_000_000_000), "VALUE_RANGE_LEFT"),
+    ("a flipped sign", "amount", some(0.3, lambda value: -value), "VALUES_OUT_OF_RANGE"),
+    ("a lost sign", "degrees", each(abs), "VALUES_OUT_OF_RANGE"),
+    ("negative quantities", "quantity", some(0.05, lambda value: -value), "VALUES_OUT_OF_RANGE"),
+    ("empty names", "name", some(0.1, lambda value: ""), "VALUES_OUT_OF_RANGE"),
+    ("empty codes", "code", some(0.5, lambda value: ""), "VALUES_OUT_OF_RANGE"),
+    ("empty lists", "tags", each(lambda value: []), "VALUES_OUT_OF_RANGE"),
+    ("outliers", "quantity", some(0.01, lambda value: value * 10**5), "VALUES_OUT_OF_RANGE"),
+    ("the end of time", "expires", some(0.05, lambda value: 253_402_000_000_000), "VALUES_OUT_OF_RANGE"),
 )  # fmt: skip
 
 

@@ -35,7 +35,7 @@ from registry.errors import (
 )
 from registry.formats.base import Reference
 from registry.subjects.lifecycle.retirement import retire
-from registry.subjects.models import Registry, SchemaVersion, VersionStanding
+from registry.subjects.models import Registry, SchemaVersion, VersionStatus
 from registry.subjects.selectors import list_versions
 from registry.subjects.services import delete_subject, delete_version, register_version
 from registry.subjects.versions.qualified_names import SubjectName
@@ -63,8 +63,8 @@ def states() -> dict[int, str]:
 def test_one_version_step_by_step(ids: list[int], system: Actor) -> None:
     until = timezone.now() + timedelta(days=30)
     assert do("deprecate", system, version=1, message="use 3", ends_at=until) == (1,)
-    standing = VersionStanding.objects.get()
-    assert (standing.version.version, standing.standing, standing.ends_at) == (1, "deprecated", until)
+    status = VersionStatus.objects.get()
+    assert (status.version.version, status.status, status.ends_at) == (1, "deprecated", until)
     done = retire(registry="dev", subject=SUBJECT, choice="soft", version=1, confirmed="orders-value", by=system)
     assert (done.versions, done.schema_ids) == ((1,), (ids[0],))
     assert states() == {1: "deleted", 2: "live", 3: "live"}
@@ -109,7 +109,7 @@ def test_what_is_refused_changes_nothing(ids: list[int], system: Actor, case: st
     with pytest.raises(error, match=message):
         do(by=system, **values)
     assert states() == {1: "live", 2: "live", 3: "live"}
-    assert not VersionStanding.objects.exists()
+    assert not VersionStatus.objects.exists()
 
 
 def test_each_step_takes_its_right(ids: list[int], system: Actor, person: Callable[[str], Actor]) -> None:
@@ -225,9 +225,9 @@ def test_what_nothing_needs(source: Source, ids: list[int], system: Actor) -> No
         references=[Reference("R4", "referred", 1)],
     )  # fmt: skip
     delete_subject(registry="dev", subject=SubjectName(".", "gone"), by=system)
-    orphans = find_unused_subjects(source.registry, by=system)
-    assert [row.subject.qualified for row in orphans.rows] == ["old-referrer", "old-value", ":.sales:orders-value"]
-    assert (orphans.total, orphans.topics, orphans.read, orphans.after) == (3, 2, 1, "")
+    unused = find_unused_subjects(source.registry, by=system)
+    assert [row.subject.qualified for row in unused.rows] == ["old-referrer", "old-value", ":.sales:orders-value"]
+    assert (unused.total, unused.topics, unused.read, unused.after) == (3, 2, 1, "")
     first = find_unused_subjects(source.registry, by=system, limit=2)
     assert (first.after, named(system, limit=2, after=first.after)) == ("old-value", [":.sales:orders-value"])
     part = replace(system, grants=(Grant("reader", "dev", "old-v*"),))
@@ -345,13 +345,13 @@ def test_a_reader_sees_the_steps_and_why_none_is_theirs(ids: list[int], look: Ca
 def test_the_list_of_what_nothing_needs(
     source: Source, ids: list[int], system: Actor, look: Callable[[str], Client], django_assert_max_num_queries: Any
 ) -> None:
-    client, address = look("reader"), "/ui/registries/dev/orphans"
+    client, address = look("reader"), "/ui/registries/dev/unused-subjects"
     assert "Unknown" in seen(client.get(address))
     topic(source)
     assert "No unused subjects" in seen(client.get(address))
     hostile = SubjectName(".", '<img src=x onerror="alert(1)">')
     register_version(registry="dev", subject=hostile, text='"int"', by=system)
-    with django_assert_max_num_queries(QUERIES["orphans"]):
+    with django_assert_max_num_queries(QUERIES["unused_subjects"]):
         response = client.get(address)
     assert b"<img" not in response.content and b"/retire" in response.content
     assert "1 topic" in seen(response)
@@ -373,9 +373,9 @@ def test_the_api_does_the_same(ids: list[int], source: Source, api: Callable[[st
     assert post("admin", choice="hard", version=1, confirmed="orders-value")[0] == 409
     assert post("steward", choice="restore", version=1)[1]["versions"] == [1]
     topic(source, "other")
-    orphans = api("reader").get("/api/v1/registries/dev/orphans").json()
-    assert [row["subject"] for row in orphans["orphans"]] == ["orders-value"]
-    assert (orphans["topics"], orphans["read"]) == (1, 1)
+    unused = api("reader").get("/api/v1/registries/dev/unused-subjects").json()
+    assert [row["subject"] for row in unused["subjects"]] == ["orders-value"]
+    assert (unused["topics"], unused["read"]) == (1, 1)
 
 
 def test_deleting_one_of_two_at_once(ids: list[int], system: Actor) -> None:

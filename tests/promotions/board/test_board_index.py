@@ -17,7 +17,7 @@ from registry.promotions.board import board_index
 from registry.promotions.board.board_index import refresh_marks
 from registry.promotions.board.rows import board_rows
 from registry.promotions.models import BoardChange, BoardSubject, Environment
-from registry.subjects.models import Config, Mode, Registry, SchemaVersion, VersionStanding
+from registry.subjects.models import Config, Mode, Registry, SchemaVersion, VersionStatus
 from registry.subjects.services import delete_subject, delete_version
 from registry.subjects.versions.qualified_names import SubjectName
 from tests.promotions.board.test_rows import filtered_as_marked, names, register
@@ -51,11 +51,11 @@ def change_something(chance: random.Random, by: Actor, name: SubjectName) -> Non
     if what == 0:
         rows.filter(pk=row.pk).update(deleted_at=None if row.deleted_at else timezone.now())
     elif what == 1:
-        VersionStanding.objects.update_or_create(
-            version=row, defaults={"standing": chance.choice(VersionStanding.STANDINGS), "message": "?", "decided_by": "x"}
+        VersionStatus.objects.update_or_create(
+            version=row, defaults={"status": chance.choice(VersionStatus.STATUSES), "message": "?", "decided_by": "x"}
         )  # fmt: skip
     elif what == 2:
-        VersionStanding.objects.filter(version__in=rows).delete()
+        VersionStatus.objects.filter(version__in=rows).delete()
     elif what == 3:
         held = rows.filter(subject__context__registry__name=place, deleted_at=None)
         if held.exists():

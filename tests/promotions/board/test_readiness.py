@@ -26,7 +26,7 @@ from registry.promotions.board.readiness import Readiness, can_promote
 from registry.promotions.management.commands import can_promote as command
 from registry.promotions.models import Environment, FreezeWindow, PromotionRequest
 from registry.promotions.plan.builder import make_plan, spec_of
-from registry.subjects.models import Registry, SchemaVersion, VersionStanding
+from registry.subjects.models import Registry, SchemaVersion, VersionStatus
 from registry.subjects.services import register_version, set_mode
 from registry.subjects.versions.qualified_names import SubjectName
 from tests.promotions.factories import approve_shown, record
@@ -72,10 +72,10 @@ def override(cast: Cast) -> None:
     set_mode(registry="staging", subject=None, mode="READONLY_OVERRIDE", by=cast["admin"])
 
 
-def standing(word: str) -> Callable[[Cast], None]:
+def status(word: str) -> Callable[[Cast], None]:
     def decide(cast: Cast) -> None:
         row = SchemaVersion.objects.get(subject__context__registry__name="dev")
-        VersionStanding.objects.create(version=row, standing=word, message="said", decided_by="tests")
+        VersionStatus.objects.create(version=row, status=word, message="said", decided_by="tests")
 
     return decide
 
@@ -134,8 +134,8 @@ SITUATIONS: dict[str, tuple[Callable[[Cast], None], str, list[str]]] = {
     "there already": (there, "yes", ["already-there"]),
     "breaks the level": (breaks, "no", ["compatibility"]),
     "a mode that stops releases": (override, "no", ["mode"]),
-    "deprecated": (standing("deprecated"), "no", ["standing"]),
-    "retired": (standing("retired"), "no", ["standing"]),
+    "deprecated": (status("deprecated"), "no", ["status"]),
+    "retired": (status("retired"), "no", ["status"]),
     "open break": (drift("break"), "no", ["drift"]),
     "open break that doesn't block": (drift("break", blocks=False), "needs approval", ["approval", "drift"]),
     "open risk": (drift("risk"), "needs approval", ["approval", "drift"]),
@@ -200,9 +200,9 @@ def test_the_latest_is_the_newest_that_is_not_quarantined(cast: Cast) -> None:
     register(V2, cast)
     rows = SchemaVersion.objects.order_by("version")
     assert ask(cast).version == 2
-    VersionStanding.objects.create(version=rows[1], standing="quarantined", message="?", decided_by="tests")
+    VersionStatus.objects.create(version=rows[1], status="quarantined", message="?", decided_by="tests")
     assert (ask(cast).version, ask(cast, version=2).verdict) == (1, "no")
-    VersionStanding.objects.create(version=rows[0], standing="quarantined", message="?", decided_by="tests")
+    VersionStatus.objects.create(version=rows[0], status="quarantined", message="?", decided_by="tests")
     with pytest.raises(VersionNotFound, match="quarantined"):
         ask(cast)
 

@@ -28,7 +28,7 @@ from registry.promotions.board.rows import FILTERS, Board, BoardCell, board_rows
 from registry.promotions.models import Environment, FreezeWindow, PromotionOutlook
 from registry.promotions.selectors import environment_infos, environment_rows
 from registry.promotions.tasks import refresh_outlooks as task
-from registry.subjects.models import Association, Config, Registry, SchemaVersion, Subject, VersionStanding
+from registry.subjects.models import Association, Config, Registry, SchemaVersion, Subject, VersionStatus
 from registry.subjects.services import delete_version, register_version, set_config, set_mode
 from registry.subjects.versions.qualified_names import SubjectName
 from tests.promotions.factories import record
@@ -110,7 +110,7 @@ def test_a_quarantined_version_is_not_the_one_that_is_wanted(registries: None, s
     register(V1, system)
     register(V2, system)
     row = SchemaVersion.objects.get(version=2)
-    VersionStanding.objects.create(version=row, standing="quarantined", message="?", decided_by="tests")
+    VersionStatus.objects.create(version=row, status="quarantined", message="?", decided_by="tests")
     register(V1, system, "staging")
     found = cells(board_rows(by=system))
     assert (found["dev"].version, found["staging"].wanted, found["staging"].behind) == (2, 1, False)
@@ -155,8 +155,8 @@ def test_whatever_is_there_a_filter_finds_what_the_cells_say(registries: None, s
         deleted_at=timezone.now()
     )
     for row in chance.sample(versions, 12):
-        standing = chance.choice(VersionStanding.STANDINGS)
-        VersionStanding.objects.create(version=row, standing=standing, message="?", decided_by="tests")
+        status = chance.choice(VersionStatus.STATUSES)
+        VersionStatus.objects.create(version=row, status=status, message="?", decided_by="tests")
     Config.objects.update(compatibility_level="BACKWARD")
     refresh_outlooks()
     rows = filtered_as_marked(system).rows
@@ -188,16 +188,16 @@ def test_a_cell_says_since_when_its_newest_version_is_there_and_what_was_decided
     rows = {row.version: row for row in SchemaVersion.objects.filter(subject__context__registry__name="dev")}
     long_ago = timezone.now() - timedelta(days=9)
     SchemaVersion.objects.filter(pk=rows[2].pk).update(created_at=long_ago)
-    for number, standing in ((1, "retired"), (2, "deprecated")):
-        VersionStanding.objects.create(
-            version=rows[number], standing=standing, message=f"of {number}", ends_at=long_ago, decided_by="tests"
+    for number, status in ((1, "retired"), (2, "deprecated")):
+        VersionStatus.objects.create(
+            version=rows[number], status=status, message=f"of {number}", ends_at=long_ago, decided_by="tests"
         )
     dev, staging, prod = cells(board_rows(by=system)).values()
     assert dev.since == long_ago
-    assert dev.standing is not None
-    assert (dev.standing.standing, dev.standing.message, dev.standing.ends_at) == ("deprecated", "of 2", long_ago)
-    assert staging.since is not None and staging.standing is None
-    assert (prod.since, prod.standing) == (None, None)
+    assert dev.status is not None
+    assert (dev.status.status, dev.status.message, dev.status.ends_at) == ("deprecated", "of 2", long_ago)
+    assert staging.since is not None and staging.status is None
+    assert (prod.since, prod.status) == (None, None)
 
 
 def test_each_filter_finds_the_rows_that_have_its_mark(registries: None, system: Actor) -> None:
@@ -298,14 +298,14 @@ def change(name: str, **values: Any) -> Callable[[Actor], Any]:
 
 def retire(by: Actor) -> None:
     row = SchemaVersion.objects.get(subject__context__registry__name="dev", subject__name="orders-value", version=1)
-    VersionStanding.objects.create(version=row, standing="retired", message="old", decided_by="tests")
+    VersionStatus.objects.create(version=row, status="retired", message="old", decided_by="tests")
 
 
 #: what moves, and whether the subject without references hears of it
 MOVEMENTS: dict[str, tuple[Callable[[Actor], Any], bool]] = {
     "version at the source": (lambda by: register(V2, by), True),
     "version at the target": (lambda by: register(V2, by, "staging"), True),
-    "standing": (retire, True),
+    "status": (retire, True),
     "level of the subject": (lambda by: set_config(registry="staging", subject=ORDERS, level="FULL", by=by), True),
     "level of the registry": (lambda by: set_config(registry="staging", subject=None, level="FULL", by=by), True),
     "mode of the subject": (lambda by: set_mode(registry="staging", subject=ORDERS, mode="READONLY", by=by), True),
@@ -353,14 +353,14 @@ def money_of_dev() -> QuerySet[SchemaVersion]:
 
 
 def deprecate(by: Actor) -> None:
-    VersionStanding.objects.create(version=money_of_dev().get(), standing="deprecated", message="?", decided_by="tests")
+    VersionStatus.objects.create(version=money_of_dev().get(), status="deprecated", message="?", decided_by="tests")
 
 
 #: what moves, and whether a subject hears of it that refers to rates and to money, which refers to a name
 MOVEMENTS_ALONG: dict[str, tuple[Callable[[Actor], Any], bool]] = {
     "version of the target": (lambda by: register(OTHER, by, "staging", MONEY), True),
     "version of the target, of what that refers to": (lambda by: register(OTHER, by, "staging", NAMES), True),
-    "standing": (deprecate, True),
+    "status": (deprecate, True),
     "level": (lambda by: set_config(registry="staging", subject=MONEY, level="FULL", by=by), True),
     "level of what that refers to": (lambda by: set_config(registry="staging", subject=NAMES, level="FULL", by=by), True),
     "mode": (lambda by: set_mode(registry="staging", subject=MONEY, mode="READONLY", by=by), True),

@@ -22,7 +22,7 @@ from registry.promotions.requests.evidence_pack import evidence_of
 from registry.promotions.reviews.decisions import why_alone
 from registry.subjects.engine import schema_engine
 from registry.subjects.lifecycle.notes import set_note
-from registry.subjects.models import SchemaVersion, VersionStanding
+from registry.subjects.models import SchemaVersion, VersionStatus
 from registry.subjects.versions.qualified_names import SubjectName
 from tests.conftest import signed_in
 from tests.promotions.factories import BROKEN, CUSTOMERS, ORDERS, V1, V2, Cast, approve_shown, ask, register, state_of
@@ -277,5 +277,5 @@ def test_a_newer_version_that_is_quarantined_is_not_advised(cast: Cast) -> None:
     register(V1, cast["steward"])
     register(V2, cast["steward"])
     newest = SchemaVersion.objects.get(version=2)
-    VersionStanding.objects.create(version=newest, standing="quarantined", message="?", decided_by="tests")
+    VersionStatus.objects.create(version=newest, status="quarantined", message="?", decided_by="tests")
     assert check(ask(cast), "newer-version") is None

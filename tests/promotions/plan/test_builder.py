@@ -22,7 +22,7 @@ from registry.promotions import services
 from registry.promotions.models import Environment, FreezeWindow, PromotionRequest, Thread
 from registry.promotions.plan.builder import make_plan, spec_of, stale
 from registry.promotions.plan.types import Check, ItemText, Plan, PromotionSpec, SpecItem
-from registry.subjects.models import Registry, VersionStanding
+from registry.subjects.models import Registry, VersionStatus
 from registry.subjects.services import register_version, set_config, set_mode
 from registry.subjects.usage.evidence import Evidence, EvidenceProvider
 from registry.subjects.versions.qualified_names import SubjectName
@@ -326,8 +326,8 @@ MOVEMENTS: dict[str, Callable[[Actor], Any]] = {
         registry="staging", subject=None, mode="READONLY", by=by
     ),
     "Version 1 of orders-value was added in staging.": lambda by: register(V2, by, "staging"),
-    "Version 1 of orders-value is now retired in dev.": lambda by: VersionStanding.objects.create(
-        version_id=PromotionRequest.objects.get().version_id, standing="retired", message="old", decided_by="tests"
+    "Version 1 of orders-value is now retired in dev.": lambda by: VersionStatus.objects.create(
+        version_id=PromotionRequest.objects.get().version_id, status="retired", message="old", decided_by="tests"
     ),
 }
 

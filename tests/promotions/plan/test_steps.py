@@ -84,15 +84,13 @@ def test_breaking_is_by_the_level_or_by_backward_where_there_is_none(text: str, 
     assert plan(wanted(ORDERS, 2, text), state(V1, level=level)).breaking is breaking
 
 
-@pytest.mark.parametrize("standing", ["deprecated", "retired", "quarantined", "deleted"])
-def test_a_version_that_should_not_be_used_is_not_promoted(standing: str) -> None:
-    made = plan(wanted(ORDERS, 1, V1, standing=standing), state())
+@pytest.mark.parametrize("status", ["deprecated", "retired", "quarantined", "deleted"])
+def test_a_version_that_should_not_be_used_is_not_promoted(status: str) -> None:
+    made = plan(wanted(ORDERS, 1, V1, status=status), state())
     (check,) = made.failing
-    assert (check.code, check.overridable) == ("standing", False)
-    assert standing in check.sentence
-    assert not {"standing"} & {
-        check.code for check in plan(wanted(ORDERS, 1, V1, standing=standing), state(V1)).failing
-    }
+    assert (check.code, check.overridable) == ("status", False)
+    assert status in check.sentence
+    assert not {"status"} & {check.code for check in plan(wanted(ORDERS, 1, V1, status=status), state(V1)).failing}
 
 
 IDENTITY = identify("AVRO", parsed(V2).canonical, (), {}, {}).digest
@@ -267,9 +265,9 @@ def test_whatever_moves_at_the_target_moves_the_hash_and_is_reported(movement: s
         wanted(ORDERS, 3, V2, metadata={"properties": {"owner": "ann"}}),
         wanted(ORDERS, 3, V2, rule_set={"domainRules": [{"name": "r"}]}),
         wanted(ORDERS, 3, V2, config=OwnConfig(level="FULL")),
-        wanted(ORDERS, 3, V2, standing="retired"),
+        wanted(ORDERS, 3, V2, status="retired"),
     ],
-    ids=["schema", "version", "text", "metadata", "rules", "config", "standing"],
+    ids=["schema", "version", "text", "metadata", "rules", "config", "status"],
 )
 def test_whatever_moves_in_what_is_brought_moves_the_hash(other: IncomingVersion) -> None:
     assert plan(wanted(ORDERS, 3, V2), STATE).hash != plan(other, STATE).hash

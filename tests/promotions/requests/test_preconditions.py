@@ -109,7 +109,7 @@ def _failing(number: int) -> dict[str, Any]:
     more = [
         {"code": code, "name": code, "verdict": "fail", "sentence": f"The {code} stops it.", "cure": "Mend it.",
          "overridable": False, "subject": "orders-value"}
-        for code in ("mode", "standing")
+        for code in ("mode", "status")
     ]  # fmt: skip
     return {**plan, "checks": [*plan["checks"], *more]}
 
@@ -166,11 +166,11 @@ def test_all_that_fails_is_listed_and_not_the_first_alone(cast: Cast) -> None:
     register({**V1, "doc": "came"}, cast["admin"], registry="staging")
     info = selectors.get_request(number)
     found = approving(info, cast["steward"])
-    assert codes(found) == ["rights", "stale", "mode", "standing"]
+    assert codes(found) == ["rights", "stale", "mode", "status"]
     assert "Possible reviewers: admin, approver, approver2." in found[0].cure
     assert found[2].sentence == "A check fails: The mode stops it." and found[2].cure == "Mend it."
     assert found[2].subject == "orders-value"
-    assert codes(applying(info, cast["reader"])) == ["approval", "rights", "stale", "mode", "standing"]
+    assert codes(applying(info, cast["reader"])) == ["approval", "rights", "stale", "mode", "status"]
     assert codes(scheduling(info, cast["reader"])) == ["approval", "rights"]
 
 

@@ -213,10 +213,10 @@ def sent(page: Any, kind: str) -> dict[str, str]:
 
 
 def test_who_may_not_ask_reads_why_and_an_open_request_offers_nothing(cast: Cast) -> None:
-    number, standing = ended(cast, "promote"), ask(cast, version=2, target="staging")
+    number, status = ended(cast, "promote"), ask(cast, version=2, target="staging")
     button = signed_in("reader").get(f"/ui/promotions/{number}").context["page"].again
     assert not button.allowed and "request promotions" in button.reason
-    assert signed_in("steward").get(f"/ui/promotions/{standing}").context["page"].again is None
+    assert signed_in("steward").get(f"/ui/promotions/{status}").context["page"].again is None
 
 
 def test_a_draft_keeps_what_it_asks_for_again(cast: Cast, api: Callable[[str], Client]) -> None:

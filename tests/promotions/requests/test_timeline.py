@@ -23,10 +23,10 @@ from registry.subjects.import_export.snapshot import contents_of
 from registry.subjects.models import Registry, SchemaVersion
 from registry.subjects.policy import change_guard
 from registry.subjects.policy.registries import ensure_registry
-from registry.subjects.services import delete_version, register_version, set_mode, set_standing
+from registry.subjects.services import delete_version, register_version, set_mode, set_version_status
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName
-from registry.subjects.versions.versions import list_standings
+from registry.subjects.versions.versions import list_version_statuses
 from tests.promotions.factories import Cast, approve_shown
 
 ORDERS = SubjectName(".", "orders-value")
@@ -45,8 +45,8 @@ def register(by: Actor, *fields: str, registry: str = "staging", subject: Subjec
 
 def found(by: Actor, **asked: Any) -> list[tuple[str, str, int]]:
     return [
-        (ghost.environment, ghost.subject.qualified, ghost.version)
-        for ghost in selectors.unapproved_versions_of(by=by, **asked)
+        (version.environment, version.subject.qualified, version.version)
+        for version in selectors.unapproved_versions_of(by=by, **asked)
     ]
 
 
@@ -65,8 +65,8 @@ def test_what_came_by_a_request_is_none_and_what_came_beside_it_is_one(cast: Cas
     assert found(cast["reader"]) == []
     register(cast["steward"], "a", "b")
     assert found(cast["reader"]) == [("staging", "orders-value", 2)]
-    [ghost] = selectors.unapproved_versions_of(by=cast["reader"])
-    assert (ghost.registered_by, ghost.door, ghost.request, ghost.standing) == ("steward", "ui", None, None)
+    [version] = selectors.unapproved_versions_of(by=cast["reader"])
+    assert (version.registered_by, version.channel, version.request, version.status) == ("steward", "ui", None, None)
     delete_version(registry="staging", subject=ORDERS, version=2, by=cast["steward"])
     assert found(cast["reader"]) == []
 
@@ -126,7 +126,7 @@ def test_pages_filters_and_rights(cast: Cast, person: Callable[[str], Actor]) ->
     register(cast["admin"], "a", subject=SubjectName(".team", "s0"))
     first = selectors.unapproved_versions_of(by=cast["reader"], limit=4)
     rest = selectors.unapproved_versions_of(by=cast["reader"], limit=4, before=first[-1].id)
-    assert [ghost.subject.qualified for ghost in (*first, *rest)] == [":.team:s0", "s4", "s3", "s2", "s1", "s0"]
+    assert [version.subject.qualified for version in (*first, *rest)] == [":.team:s0", "s4", "s3", "s2", "s1", "s0"]
     assert found(cast["reader"], environment="prod") == []
     assert found(cast["reader"], subject=SubjectName(".", "s3")) == [("staging", "s3", 1)]
     assert found(cast["stranger"]) == []
@@ -150,20 +150,20 @@ def test_however_many_there_are_the_queries_are_five(
             environment="staging", subject=subject, version=1, by=cast["steward"], reason="It was urgent."
         )
     with django_assert_max_num_queries(5):
-        ghosts = selectors.unapproved_versions_of(by=cast["reader"])
-    assert len([ghost.request for ghost in ghosts if ghost.request]) == count
+        unapproved = selectors.unapproved_versions_of(by=cast["reader"])
+    assert len([version.request for version in unapproved if version.request]) == count
     place = get_registry("staging")
     with django_assert_max_num_queries(6):
         selectors.timelines_of(place, SubjectName(".", "s0"), by=cast["reader"])
 
 
-def test_an_adopted_ghost_is_none_any_more(cast: Cast) -> None:
+def test_an_adopted_unapproved_version_is_none_any_more(cast: Cast) -> None:
     register(cast["steward"], "a")
     number = services.request_adoption(
         environment="staging", subject=ORDERS, version="latest", by=cast["steward"], reason="It was urgent."
     )
-    [ghost] = selectors.unapproved_versions_of(by=cast["reader"])
-    assert ghost.request == number
+    [version] = selectors.unapproved_versions_of(by=cast["reader"])
+    assert version.request == number
     with pytest.raises(NotAllowed):
         approve_shown(request_id=number, by=cast["steward"])
     assert approve_shown(request_id=number, by=cast["approver"]) == "approved"
@@ -194,21 +194,21 @@ def test_what_cannot_be_adopted(cast: Cast) -> None:
         services.request_adoption(**place, version=2)
 
 
-def test_a_ghost_in_quarantine_stays_one_until_it_is_decided(cast: Cast) -> None:
+def test_an_unapproved_version_in_quarantine_stays_one_until_it_is_decided(cast: Cast) -> None:
     register(cast["steward"], "a")
-    set_standing(
-        registry="staging", subject=ORDERS, version=1, standing="quarantined", message="Who?", by=cast["steward"]
+    set_version_status(
+        registry="staging", subject=ORDERS, version=1, status="quarantined", message="Who?", by=cast["steward"]
     )
-    [ghost] = selectors.unapproved_versions_of(by=cast["reader"])
-    assert ghost.standing is not None
-    assert ghost.standing.standing == "quarantined"
+    [version] = selectors.unapproved_versions_of(by=cast["reader"])
+    assert version.status is not None
+    assert version.status.status == "quarantined"
     number = services.request_adoption(
         environment="staging", subject=ORDERS, version=1, by=cast["steward"], reason="Found whose it is."
     )
     approve_shown(request_id=number, by=cast["approver"])
     services.apply(request_id=number, by=cast["approver"])
     assert found(cast["reader"]) == []
-    assert list_standings(get_registry("staging"), subject=ORDERS) == [], "adopted, it is trusted"
+    assert list_version_statuses(get_registry("staging"), subject=ORDERS) == [], "adopted, it is trusted"
 
 
 def test_the_life_of_versions(cast: Cast) -> None:
@@ -220,7 +220,7 @@ def test_the_life_of_versions(cast: Cast) -> None:
     ask = {"source": "dev", "target": "staging", "subject": ORDERS, "by": steward, "reason": "needed"}
     second = services.request_promotion(**ask, version=2)
     third = services.request_promotion(**ask, version=3, draft=True)
-    set_standing(registry="dev", subject=ORDERS, version=1, standing="retired", message="Over.", by=steward)
+    set_version_status(registry="dev", subject=ORDERS, version=1, status="retired", message="Over.", by=steward)
     delete_version(registry="dev", subject=ORDERS, version=1, by=steward)
     dev, staging = get_registry("dev"), get_registry("staging")
     assert [(life.version, life.states) for life in selectors.timelines_of(dev, ORDERS, by=steward)] == [
@@ -230,23 +230,25 @@ def test_the_life_of_versions(cast: Cast) -> None:
     ]
     assert selectors.timelines_of(dev, ORDERS, by=cast["approver"])[0].states == (), "a draft is its requester's alone"
     there = {life.version: life.states for life in selectors.timelines_of(staging, ORDERS, by=steward)}
-    assert there == {2: ("ghost",), 1: (f"released to staging (request {first})",)}
+    assert there == {2: ("unapproved",), 1: (f"released to staging (request {first})",)}
 
 
-def test_programs_read_ghosts_and_lives_and_ask_for_adoption(cast: Cast, api: Callable[[str], Client]) -> None:
+def test_programs_read_unapproved_versions_and_timelines_and_ask_for_adoption(
+    cast: Cast, api: Callable[[str], Client]
+) -> None:
     register(cast["steward"], "a", subject=SubjectName(".", "a/b"))
-    [ghost] = api("reader").get("/api/v1/ghosts?environment=staging").json()
-    assert (ghost["subject"], ghost["version"], ghost["registered_by"]) == ("a/b", 1, "steward")
-    assert api("reader").get(f"/api/v1/ghosts?before={ghost['id']}").json() == []
-    assert api("reader").get("/api/v1/ghosts?environment=none").status_code == 404
-    assert api("reader").get("/api/v1/ghosts?envirnoment=prod").status_code == 422
-    assert api("stranger").get("/api/v1/ghosts").status_code == 403
-    [life] = api("reader").get("/api/v1/registries/staging/subjects/a%2Fb/life").json()
-    assert (life["is_ghost"], life["states"]) == (True, ["ghost"])
+    [version] = api("reader").get("/api/v1/unapproved-versions?environment=staging").json()
+    assert (version["subject"], version["version"], version["registered_by"]) == ("a/b", 1, "steward")
+    assert api("reader").get(f"/api/v1/unapproved-versions?before={version['id']}").json() == []
+    assert api("reader").get("/api/v1/unapproved-versions?environment=none").status_code == 404
+    assert api("reader").get("/api/v1/unapproved-versions?envirnoment=prod").status_code == 422
+    assert api("stranger").get("/api/v1/unapproved-versions").status_code == 403
+    [life] = api("reader").get("/api/v1/registries/staging/subjects/a%2Fb/timeline").json()
+    assert (life["is_unapproved"], life["states"]) == (True, ["unapproved"])
     body = {"environment": "staging", "subject": "a/b", "version": "1", "reason": "It was urgent."}
-    refused = api("reader").post("/api/v1/ghosts/adoptions", body, content_type="application/json")
+    refused = api("reader").post("/api/v1/unapproved-versions/adoptions", body, content_type="application/json")
     assert refused.status_code == 403
-    asked = api("steward").post("/api/v1/ghosts/adoptions", body, content_type="application/json")
+    asked = api("steward").post("/api/v1/unapproved-versions/adoptions", body, content_type="application/json")
     assert asked.status_code == 201
-    [again] = api("reader").get("/api/v1/ghosts").json()
+    [again] = api("reader").get("/api/v1/unapproved-versions").json()
     assert again["request"] == asked.json()["request"]

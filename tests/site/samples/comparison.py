@@ -73,11 +73,11 @@ RENAMES = (
         decided=RENAMED, refused="You need the admin or steward role in dev to describe subjects.",
     ),
 )  # fmt: skip
-PARTINGS = (
+DISAGREEMENTS = (
     DisagreementNote(
         title="Old reader, new data: the rules accept it, but data changes",
         sentence="Whether version 2 reads data of the new schema: the established rules accept it; data is lost.",
-        proof=replace(CHANGES, encoded=bytes_view("82808010", "bytes-parting")),
+        proof=replace(CHANGES, encoded=bytes_view("82808010", "bytes-disagreement")),
     ),
 )
 
@@ -115,7 +115,7 @@ CARDS = (
         after="long",
         why="A reader on version 2 can’t read a long as an int.",
         remedy="upgrade every consumer before the first producer; or add amount_cents as long and keep amount.",
-        parting="Old reader, new data: the established rules accept this, but data changes.",
+        disagreement="Old reader, new data: the established rules accept this, but data changes.",
         example="16777217 is read as 16777216",
         evidence=(
             EvidenceLine(weight="on_paper", sentence="A risk in theory: Order.amount is null in all 5,000 messages."),
@@ -190,7 +190,7 @@ COMPARISON = VersionComparison(
     care=2,
     safe=2,
     text=text_diff(OLD, NEW),
-    partings=PARTINGS,
+    disagreements=DISAGREEMENTS,
     renames=RENAMES,
     unchanged=(UnchangedField("Order.id", "string"), UnchangedField(HOSTILE, "long"), UnchangedField("a" * 300, "int")),
 )
@@ -213,7 +213,7 @@ AGAINST_LATEST = replace(
     groups=(ChangeGroup(name="Order", cards=CARDS[3:]),),
     breaking=0,
     care=0,
-    partings=(),
+    disagreements=(),
     renames=(),
 )
 TOOLS = TextTools(
@@ -290,7 +290,7 @@ COMPARE_SAME = replace(
         safe=0,
         same_meaning=True,
         extras=(),
-        partings=(),
+        disagreements=(),
         renames=(),
         formatting_differs=True,
         text=text_diff(OLD, OLD.replace("An order", "One order")),

@@ -84,8 +84,8 @@ FAILED = replace(
         (STEPS[0], Step(probing.REACHED, False, HOSTILE), Step(probing.SIGNED_IN, None, ""), Step(probing.SUBJECTS, None, LONG)),
     ),
 )  # fmt: skip
-CRUMBS = (Crumb(label="Subjects", url="/gallery/subjects"), Crumb(label="Export and import", url="/gallery/moving"))
-MOVING = ImportExportPage(
+CRUMBS = (Crumb(label="Subjects", url="/gallery/subjects"), Crumb(label="Export and import", url="/gallery/transfer"))
+TRANSFER = ImportExportPage(
     frame=frame("Export and import", Section.POLICY, CRUMBS[0]),
     registry="dev",
     subjects=128,
@@ -96,9 +96,9 @@ MOVING = ImportExportPage(
     ),
     may_restore=True,
 )
-MOVING_EMPTY = replace(MOVING, subjects=0, versions=0, waiting=())
-MOVING_REFUSED = replace(
-    MOVING,
+TRANSFER_EMPTY = replace(TRANSFER, subjects=0, versions=0, waiting=())
+TRANSFER_REFUSED = replace(
+    TRANSFER,
     refused="You need the admin role in dev to change modes.",
     waiting=(),
     may_restore=False,

@@ -34,7 +34,7 @@ from registry.formats.policies.base import Weight
 from registry.formats.suggested_edits import Patch
 from registry.subjects.remote.remote_writer import RemoteVerdict
 from tests.site.samples.cast import HOSTILE, ago, frame, subject_crumbs, subject_url
-from tests.site.samples.comparison import AGAINST_LATEST, PARTINGS, RENAMES, STOPS, UNPROVED
+from tests.site.samples.comparison import AGAINST_LATEST, DISAGREEMENTS, RENAMES, STOPS, UNPROVED
 from tests.site.samples.subjects import NEW, OLD
 
 PROPOSED = NEW.replace('"type": "long", "logicalType"', '"type": "long" "logicalType"')
@@ -162,13 +162,13 @@ RESULT = ReportResult(
             direction="Both directions",
             versions=(),
             remedy="give every new field a default.",
-            parting="New reader, old data: the established rules reject this, but no breaking data was found.",
+            disagreement="New reader, old data: the established rules reject this, but no breaking data was found.",
             proof=UNPROVED,
         ),
     ),
     profile="by the established rules",
     compared_with_data=6,
-    partings=PARTINGS,
+    disagreements=DISAGREEMENTS,
     policy=PolicyResult(
         title="Oracle NoSQL Database, the documented evolve rules",
         verdict=Verdict.BREAKS,
@@ -298,7 +298,7 @@ REPORT_OK = replace(
         headline="Deploy consumers first",
         findings=(),
         beyond=(),
-        partings=(),
+        disagreements=(),
         policy=None,
         renames=(),
         clients=(),
@@ -329,7 +329,7 @@ REPORT_FIRST = replace(
         headline="",
         findings=(),
         beyond=(),
-        partings=(),
+        disagreements=(),
         policy=None,
         renames=(),
         clients=(),

@@ -7,7 +7,7 @@ from dataclasses import replace
 from dashboard.components.widgets import Crumb, Export, Link, Paging, Section
 from dashboard.usage.forms import DeletePermanentlyForm, DeprecateForm
 from dashboard.usage.retirement import ReadBack, RetireChoice, RetireEvidence, RetirePage, RetireStep
-from dashboard.usage.retirement_result import OrphansPage
+from dashboard.usage.retirement_result import UnusedSubjectsPage
 from registry.drift.usage.unused_subjects import UnusedSubject
 from registry.errors import InvalidInput
 from registry.subjects.usage.evidence import Evidence
@@ -81,14 +81,14 @@ DONE_BADLY = replace(
 )  # fmt: skip
 
 ROW = UnusedSubject(SubjectName(".", "old-orders-value"), versions=3, newest=4, since=ago(days=400))
-ORPHANS = OrphansPage(
+UNUSED = UnusedSubjectsPage(
     frame=frame("Unused subjects", Section.SUBJECTS, Crumb(label="Subjects", url="/gallery/subjects")),
     registry="dev", sentence="Based on 12 topics; messages were read from 11 of them. The content of all other topics is unknown.", is_known=True,
     rows=(ROW, replace(ROW, subject=SubjectName(".", HOSTILE)), replace(ROW, subject=SubjectName(".sales", LONG), versions=1)), paging=Paging(first=1, last=3, total=60, next_url="?after=x"), may_deprecate=True,
 )  # fmt: skip
-ORPHANS_NONE = replace(ORPHANS, rows=(), paging=Paging(first=0, last=0, total=0))
-ORPHANS_UNKNOWN = replace(
-    ORPHANS_NONE,
+UNUSED_NONE = replace(UNUSED, rows=(), paging=Paging(first=0, last=0, total=0))
+UNUSED_UNKNOWN = replace(
+    UNUSED_NONE,
     is_known=False,
     sentence="No topic of this registry’s sources has ever been scanned, so it is unknown which subjects are in use.",
 )

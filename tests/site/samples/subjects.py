@@ -28,13 +28,13 @@ from dashboard.subjects.bulk import BulkForm
 from dashboard.subjects.descriptions import NoteForm, NotePart, TagChip
 from dashboard.subjects.lifecycle import (
     AdoptForm,
-    LeastPart,
-    LifeMark,
-    LifeState,
     MinimumForm,
+    MinimumPart,
     RollBackForm,
-    StandingForm,
-    StandingPart,
+    StatusForm,
+    StatusPart,
+    VersionMark,
+    VersionState,
 )
 from dashboard.subjects.presenters import (
     ExamplePanel,
@@ -274,7 +274,7 @@ LIST = SubjectList(
     ),
     links=(
         Link(label=f"Search everything for “{HOSTILE}”", url="/ui/search?q=x"),
-        Link(label="Unused subjects", url="/gallery/orphans"),
+        Link(label="Unused subjects", url="/gallery/unused-subjects"),
         Link(label="Deprecated", url="/gallery/subjects?state=deprecated"),
         Link(label="Soft-deleted", url="/gallery/subjects-deleted"),
     ),
@@ -621,7 +621,9 @@ SUBJECT = SubjectPage(
     actions=(*ACTIONS,),
     more=MORE,
     export=Export(url="/ui/registries/dev/export", subject=HOSTILE),
-    state=LifeMark(state=LifeState.RELEASED, word="Released to prod", sentence="Version 3 came there by a request."),
+    state=VersionMark(
+        state=VersionState.RELEASED, word="Released to prod", sentence="Version 3 came there by a request."
+    ),
     topics=TopicLinks(
         topics=(
             TopicLink(name="orders", side="values", by="by TopicName", url="/gallery/source"),
@@ -678,18 +680,20 @@ SUBJECT_SOURCE = replace(
         form=NoteForm(initial={"tags": HOSTILE, "doc": HOSTILE}),
     ),
     selected=replace(SELECTED, tab="source"),
-    standing=StandingPart(
+    status=StatusPart(
         version=2,
         marks=(
-            LifeMark(state=LifeState.RELEASED, word="Released to prod", sentence=HOSTILE, url="/gallery/promotion"),
+            VersionMark(
+                state=VersionState.RELEASED, word="Released to prod", sentence=HOSTILE, url="/gallery/promotion"
+            ),
         ),
         says=("Deprecated since 2026-11-02, by steward.", HOSTILE),
-        form=StandingForm(initial={"message": HOSTILE}),
+        form=StatusForm(initial={"message": HOSTILE}),
         adopt=AdoptForm(),
         roll_back=RollBackForm(),
     ),
 )
-LEAST = LeastPart(
+MINIMUM = MinimumPart(
     info=MinimumVersionInfo(2, f"Amounts were floats before. {HOSTILE}", HOSTILE, ago(days=3)),
     is_over=False,
     form=MinimumForm(initial={"version": 2}),
@@ -698,7 +702,7 @@ SUBJECT_SETTINGS = replace(
     SUBJECT,
     frame=frame("orders-value", Section.SUBJECTS, *subject_crumbs("prod"), code=True, part="Versions", current="prod"),
     mode="READONLY",
-    selected=replace(SELECTED, tab="settings", least=LEAST),
+    selected=replace(SELECTED, tab="settings", minimum=MINIMUM),
     actions=ACTIONS[1:],
 )
 SUBJECT_BROKEN = replace(
@@ -746,7 +750,7 @@ SUBJECT_DELETED = replace(
     subject=LONG,
     versions=tuple(replace(row, info=replace(row.info, deleted=True), verdict=None, live_in=()) for row in versions(3)),
     lanes=None,
-    state=LifeMark(state=LifeState.DELETED, word="Soft-deleted", sentence="All versions are soft-deleted."),
+    state=VersionMark(state=VersionState.DELETED, word="Soft-deleted", sentence="All versions are soft-deleted."),
     actions=(ACTIONS[2], *ACTIONS[4:]),
     restore=Action(label="Restore …", url="/gallery/retire", tone="primary", icon="undo-2"),
     problem=Problem(
