@@ -136,17 +136,14 @@ def _trial(
     is_shown: bool,
 ) -> RuleTrial:
     """Add up the results of all marks."""
-    from registry.pipeline.kafka_reader import left, pieces  # imported late: only a trial needs PySpark
-
     results = [item for item in seen if isinstance(item, observations.ContractRuleResult) and item.side == side]
     values = {
         (item.partition, item.offset): item.text
         for item in seen
         if isinstance(item, observations.Sample) and item.side == side
     }
-    unread = left(pieces([asked])) - sum(
-        item.end - item.start for item in seen if isinstance(item, observations.PartitionRead)
-    )
+    available = sum(max(0, min(part.end, part.high) - max(part.start, part.low)) for part in asked.ranges)
+    unread = available - sum(item.end - item.start for item in seen if isinstance(item, observations.PartitionRead))
     places = sorted(place for result in results for place in result.first)[:SHOWN]
     return RuleTrial(
         topic=asked.topic,
