@@ -37,11 +37,11 @@ from registry.streams.services import check_document, start_plan
 
 #: verdict of a check → look
 VERDICT_LOOKS: Final = {
-    "fine": Look("ok", "circle-check", _("Safe")),
+    "safe": Look("ok", "circle-check", _("Safe")),
     "loses data": Look("care", "triangle-alert", _("Loses data")),
     "silently wrong": Look("breaks", "octagon-x", _("Silently wrong")),
     "fails later": Look("breaks", "octagon-x", _("Fails later")),
-    "refused": Look("breaks", "octagon-x", _("Fails at start")),
+    "fails at start": Look("breaks", "octagon-x", _("Fails at start")),
     "not checked": Look("unknown", "circle-dashed", _("Not checked")),
 }
 #: status of a variable → look

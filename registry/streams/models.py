@@ -8,7 +8,7 @@ from django.db.models.functions import MD5
 
 from registry.access.permission_filters import RegistryScopedQuerySet
 
-VERDICTS = ("fine", "loses data", "silently wrong", "fails later", "refused", "not checked")
+VERDICTS = ("safe", "loses data", "silently wrong", "fails later", "fails at start", "not checked")
 
 
 class StateCheck(models.Model):

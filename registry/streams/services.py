@@ -244,7 +244,7 @@ def release_restart(query: StreamQuery, plan: StatePlan) -> Report:
     reports = [checked_restart(location, plan, query=query)]
     if plan.running is not None and sent is not None and not says_the_same(sent.description, plan.running):
         reports.append(checked_restart(location, replace(plan, running=None), query=query))
-    return max(reports, key=lambda report: (not report.is_fine) + (report.verdict not in ("fine", "not checked")))
+    return max(reports, key=lambda report: (not report.is_safe) + (report.verdict not in ("safe", "not checked")))
 
 
 def checked_restart(location: CheckpointLocation, plan: StatePlan, *, query: StreamQuery | None = None) -> Report:

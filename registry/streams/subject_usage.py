@@ -18,7 +18,7 @@ from django.db.models import F, Max, Q
 from registry.access.roles import Actor, require
 from registry.checkpoints.model import EVOLVING
 from registry.checkpoints.plans import StateCheck, StatePlan, read_plan
-from registry.checkpoints.plans.model import LABELS, VERDICTS
+from registry.checkpoints.plans.model import LABELS, VERDICTS, VERDICTS_OF
 from registry.errors import InvalidSchema, SchemadeskError
 from registry.formats import format_of
 from registry.formats.policies.spark_state import StateChange, schema_changes
@@ -272,7 +272,7 @@ def _restart_check(query: StreamQuery, plan: StatePlan) -> Check:
         return Check(RESTART, name, SKIPPED, f"{query.path}: Not checked. {error.placed}", _UNSURE)
     compared = [note for note in report.notes[:1] if plan.query and "running query" in note]
     sentence = " ".join([f"{query.path}: {LABELS[report.verdict]}.", *_sentences(report), *compared])
-    if report.is_fine:
+    if report.is_safe:
         return Check(RESTART, name, PASS, sentence)
     if report.verdict == "not checked":
         return Check(RESTART, name, SKIPPED, sentence, _UNSURE)
@@ -290,7 +290,7 @@ def _sentences(report: StateCheck) -> Iterator[str]:
 
 def _worst(report: StateCheck) -> list[StateChange]:
     """Return the changes that decide the verdict."""
-    return [change for change in report.all_changes if change.effect == report.verdict][:MAX_CHANGES]
+    return [change for change in report.all_changes if VERDICTS_OF.get(change.effect) == report.verdict][:MAX_CHANGES]
 
 
 def _capital(text: str) -> str:

@@ -56,7 +56,7 @@ def rules_of(check: StateCheck, name: str) -> list[str]:
 def test_a_plan_made_of_what_is_stored_changes_nothing() -> None:
     check = check_state(str(TOTALS), [FIXTURES], parse_plan(plan_as_is(str(TOTALS), [FIXTURES])))
     assert set(status_of(check).values()) == {"unchanged"}
-    assert (check.verdict, check.error, check.is_fine) == ("fine", "", True)
+    assert (check.verdict, check.error, check.is_safe) == ("safe", "", True)
     assert check.files is not None
     assert (check.files.before, check.files.after, check.files.allowed) == (2, 2, 128)
 
@@ -67,12 +67,12 @@ def test_a_plan_made_of_what_is_stored_changes_nothing() -> None:
     [
         ({"value_schema": "orders BIGINT, amount_cents DOUBLE, status STRING, currency STRING"}, "accepted but loses data", "loses data", "", "TYPE_WIDENED_INEXACTLY"),
         ({"value_schema": "orders BIGINT, amount_cents BIGINT, state STRING, currency STRING"}, "accepted but loses data", "loses data", "", "RENAME_SUSPECTED"),
-        ({"value_schema": "orders INT, amount_cents BIGINT, status STRING, currency STRING"}, "refused", "refused", "STATE_STORE_INVALID_VALUE_SCHEMA_EVOLUTION", "TYPE_NARROWED"),
+        ({"value_schema": "orders INT, amount_cents BIGINT, status STRING, currency STRING"}, "refused", "fails at start", "STATE_STORE_INVALID_VALUE_SCHEMA_EVOLUTION", "TYPE_NARROWED"),
         ({"value_schema": "orders TIMESTAMP, amount_cents BIGINT, status STRING, currency STRING"}, "accepted but loses data", "loses data", "", "MEANING_CHANGED"),
-        ({"kind": "list", **NOW["totals"]}, "refused", "refused", "STATE_STORE_INVALID_VARIABLE_TYPE_CHANGE", "KIND_CHANGED"),
-        ({"ttl": True, **NOW["totals"]}, "refused", "refused", "STATEFUL_PROCESSOR_INCORRECT_TIME_MODE_TO_ASSIGN_TTL", "TTL_NEEDS_PROCESSING_TIME"),
-        ({"key_schema": "customer_id BIGINT", **NOW["totals"]}, "refused", "refused", "STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE", "KEY_CHANGED"),
-        ({"key_schema": "customer_id INT NOT NULL", **NOW["totals"]}, "unchanged", "fine", "", None),
+        ({"kind": "list", **NOW["totals"]}, "refused", "fails at start", "STATE_STORE_INVALID_VARIABLE_TYPE_CHANGE", "KIND_CHANGED"),
+        ({"ttl": True, **NOW["totals"]}, "refused", "fails at start", "STATEFUL_PROCESSOR_INCORRECT_TIME_MODE_TO_ASSIGN_TTL", "TTL_NEEDS_PROCESSING_TIME"),
+        ({"key_schema": "customer_id BIGINT", **NOW["totals"]}, "refused", "fails at start", "STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE", "KEY_CHANGED"),
+        ({"key_schema": "customer_id INT NOT NULL", **NOW["totals"]}, "unchanged", "safe", "", None),
     ],
 )  # fmt: skip
 def test_what_becomes_of_a_variable(
@@ -93,7 +93,7 @@ def test_left_out_and_deleted_are_two_things() -> None:
     deleted = checked({"by_status": None}, removed=["by_status", "never_there"])
     assert rules_of(deleted, "by_status") == ["ROWS_DELETED"]
     assert status_of(left_out)["by_status"] == status_of(deleted)["by_status"] == "removed"
-    assert left_out.verdict == deleted.verdict == "fine"
+    assert left_out.verdict == deleted.verdict == "safe"
     assert any("never_there" in note for note in deleted.notes)
 
 
@@ -107,7 +107,7 @@ def test_a_removed_field_that_is_filled_is_a_loss() -> None:
     for said in (check_text(unknown), check_markdown(unknown), json.dumps(unknown.to_dict())):
         assert "whether removed fields of totals hold values (currency)" in said
     empty = checked(without, filled={(0, "totals", ""): (0, 0)})
-    assert (empty.verdict, empty.not_checked) == ("fine", ())
+    assert (empty.verdict, empty.not_checked) == ("safe", ())
     filled = checked(without, filled={(0, "totals", "currency"): (810, 1_000)})
     assert (filled.verdict, status_of(filled)["totals"]) == ("loses data", "accepted but loses data")
     assert rules_of(filled, "totals") == ["FILLED_FIELD_REMOVED"]
@@ -144,7 +144,7 @@ def test_limits_are_those_of_the_next_start_and_changes_count_once() -> None:
 @pytest.mark.parametrize("fixture", ["dedup_rocksdb", "aggregation_hdfs", "join_rocksdb", "join_v3"])
 def test_built_in_operators_are_not_checked(fixture: str) -> None:
     check = checked(fixture=fixture)
-    assert (check.verdict, check.is_fine, check.starts) == ("not checked", False, None)
+    assert (check.verdict, check.is_safe, check.starts) == ("not checked", False, None)
     assert {each.status for each in check.variables} == {"not checked"}
     assert check.not_checked == (f"operator 0 ({check.operator.description})",)
     assert check.operator.why_fixed is not None
@@ -200,7 +200,7 @@ def test_the_language_decides_what_old_rows_read_as(tmp_path: Path) -> None:
     scala = checked(added, fixture=str(tmp_path / "scala"))
     (change,) = (change for each in scala.variables for change in each.changes)
     assert dict(change.reads) == {"Python": "None", "Scala": "0"}
-    assert scala.verdict == "fine"
+    assert scala.verdict == "safe"
     added["totals"]["value_schema"] = added["totals"]["value_schema"].removesuffix(" NOT NULL")
     scala = checked(added, fixture=str(tmp_path / "scala"), language="scala")
     (change,) = (change for each in scala.variables for change in each.changes)
@@ -268,7 +268,7 @@ def test_a_place_in_the_document_has_its_line() -> None:
 def test_which_operator_is_meant_must_be_clear() -> None:
     with pytest.raises(InvalidInput, match=r"no operator 7; it has 0 \(transformWithState"):
         checked(operator=7)
-    assert checked(operator=0).verdict == "fine"
+    assert checked(operator=0).verdict == "safe"
 
 
 def test_every_rule_of_a_restart_is_reported_in_a_case_here_or_in_the_matrix() -> None:

@@ -46,10 +46,10 @@ def test_every_row_was_done_for_real() -> None:
 
 @pytest.mark.requirement("DBX-4")
 @pytest.mark.parametrize("base", ["plain", "rate", "ids"])
-def test_what_is_not_damaged_is_fine(folder: Path, base: str) -> None:
+def test_what_is_not_damaged_is_safe(folder: Path, base: str) -> None:
     check = checked(folder, {"changes": []}, base=BASES / base)
     assert check is not None
-    assert (check.verdict, check.not_checked) == ("fine", ())
+    assert (check.verdict, check.not_checked) == ("safe", ())
 
 
 @pytest.mark.requirement("DBX-4")
@@ -64,11 +64,11 @@ def test_a_damaged_checkpoint_is_never_said_to_start_where_spark_stops(folder: P
         assert said in ("not checked", NO_ANSWER)
         assert check is None or check.not_checked
     elif error:
-        assert (said, check.error if check else "") == ("refused", error)
+        assert (said, check.error if check else "") == ("fails at start", error)
         assert check is not None
         assert check.error_message
     else:
-        assert said == "fine"
+        assert said == "safe"
 
 
 @pytest.mark.requirement("DBX-4")
@@ -96,6 +96,6 @@ def test_an_operator_that_is_not_checked_is_refused_where_no_query_starts(folder
     (folder / f"commits/{newest}").write_bytes(b"")
     plan = read_plan({"variables": [{"name": "v", "value_schema": "a INT"}]})
     check = check_state(str(folder), [folder], plan)
-    assert (check.verdict, check.error, check.starts) == ("refused", "IllegalStateException", False)
+    assert (check.verdict, check.error, check.starts) == ("fails at start", "IllegalStateException", False)
     assert [each.rule for each in check.changes] == ["CHECKPOINT_DAMAGED"]
     assert "restore it from a copy" in check.changes[0].remedy

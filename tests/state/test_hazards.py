@@ -59,7 +59,7 @@ def test_a_plan_of_what_is_stored_says_everything_that_spark_compares() -> None:
         "operators": ["transformWithState (Python)"],
     }
     check = checked(TOTALS)
-    assert check.verdict == "fine"
+    assert check.verdict == "safe"
     assert not any("Assumed unchanged" in note for note in check.notes)
     assert any(note.startswith("The grouping key is assumed unchanged") for note in check.notes)
     silent = checked(TOTALS, api=None, time_mode=None, output_mode=None, operators=None)
@@ -73,14 +73,14 @@ def test_a_plan_of_what_is_stored_says_everything_that_spark_compares() -> None:
 @pytest.mark.parametrize(
     ("changed", "verdict", "rule", "error"),
     [
-        ({"output_mode": "Append"}, "refused", "OUTPUT_MODE_CHANGED", "STATE_STORE_INVALID_CONFIG_AFTER_RESTART"),
-        ({"time_mode": "EventTime"}, "refused", "TIME_MODE_CHANGED", "STATE_STORE_INVALID_CONFIG_AFTER_RESTART"),
-        ({"api": "transformWithStateInPandas"}, "refused", "API_CHANGED", "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA"),
-        ({"language": "scala", "api": None}, "refused", "API_CHANGED", "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA"),
-        ({"operators": ["dropDuplicates", "transformWithState (Python)"]}, "refused", "ENCODING_NOT_SUPPORTED OPERATORS_CHANGED", "AnalysisException"),
+        ({"output_mode": "Append"}, "fails at start", "OUTPUT_MODE_CHANGED", "STATE_STORE_INVALID_CONFIG_AFTER_RESTART"),
+        ({"time_mode": "EventTime"}, "fails at start", "TIME_MODE_CHANGED", "STATE_STORE_INVALID_CONFIG_AFTER_RESTART"),
+        ({"api": "transformWithStateInPandas"}, "fails at start", "API_CHANGED", "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA"),
+        ({"language": "scala", "api": None}, "fails at start", "API_CHANGED", "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA"),
+        ({"operators": ["dropDuplicates", "transformWithState (Python)"]}, "fails at start", "ENCODING_NOT_SUPPORTED OPERATORS_CHANGED", "AnalysisException"),
         ({"settings": {FORMAT: 2}}, "fails later", "CHECKPOINT_FORMAT_RAISED", ""),
         ({"settings": {FORMAT: 3}}, "fails later", "CHECKPOINT_FORMAT_RAISED", ""),
-        ({"settings": {FORMAT: 1}}, "fine", None, ""),
+        ({"settings": {FORMAT: 1}}, "safe", None, ""),
     ],
 )  # fmt: skip
 def test_what_concerns_the_operator_as_a_whole(
@@ -88,7 +88,7 @@ def test_what_concerns_the_operator_as_a_whole(
 ) -> None:
     check = checked(TOTALS, **changed)
     assert (check.verdict, check.error, rules_of(check)) == (verdict, error, rule.split() if rule else [])
-    assert check.starts is (verdict != "refused")
+    assert check.starts is (verdict != "fails at start")
 
 
 @pytest.mark.requirement("DBX-4")
@@ -99,7 +99,7 @@ def test_the_format_of_a_checkpoint_is_reported_by_its_commits(totals: Path) -> 
     )
     assert read_checkpoint(str(totals), [totals]).format_version == 2
     assert json.loads(plan_as_is(str(totals), [totals]))["settings"] == {FORMAT: 2}
-    assert checked(totals).verdict == "fine"
+    assert checked(totals).verdict == "safe"
     lowered = checked(totals, settings={FORMAT: 1})
     assert (lowered.verdict, rules_of(lowered)) == ("fails later", ["CHECKPOINT_FORMAT_LOWERED"])
     with pytest.raises(InvalidInput, match="a whole number above 0"):
@@ -135,7 +135,7 @@ def test_a_schema_file_that_is_missing_stops_spark(totals: Path, lost: str) -> N
     for path in totals.glob(f"state/0/_stateSchema/default/{lost}"):
         path.unlink()
     check = check_state(str(totals), [totals], plan)
-    assert (check.verdict, check.error) == ("refused", "FileNotFoundException")
+    assert (check.verdict, check.error) == ("fails at start", "FileNotFoundException")
     assert "SCHEMA_FILE_MISSING" in [each.rule for each in check.changes]
 
 
@@ -154,7 +154,7 @@ def test_names_that_spark_takes_for_no_variable(name: str, refused: bool) -> Non
     variables = json.loads(plan_as_is(str(TOTALS), [TOTALS]))["variables"]
     check = checked(TOTALS, variables=[*variables, {"name": name, "value_schema": "a INT"}])
     assert rules_of(check) == (["VARIABLE_NAME_REFUSED"] if refused else [])
-    assert check.verdict == ("refused" if refused else "fine")
+    assert check.verdict == ("fails at start" if refused else "safe")
 
 
 @pytest.mark.requirement("DBX-3")
@@ -169,7 +169,7 @@ def test_a_variable_under_another_name_is_a_loss_that_is_said_with_both_names() 
     other = [each for each in variables if each["name"] != "totals"]
     other.append({"name": "unlike", "kind": "list", "value_schema": "b BOOLEAN"})
     assert checked(TOTALS, variables=other).verdict == "loses data"
-    assert checked(TOTALS, variables=other, removed=["totals"]).verdict == "fine"  # said on purpose, and no rename
+    assert checked(TOTALS, variables=other, removed=["totals"]).verdict == "safe"  # said on purpose, and no rename
 
 
 @pytest.mark.requirement("DBX-4")
@@ -187,7 +187,7 @@ def test_a_query_with_an_operator_beside_is_never_fine(totals: Path) -> None:
     assert {each.status for each in check.variables} == {"unchanged"}
     for text in (check_text(check), check_markdown(check)):
         assert "Not checked: operator 1 (dropDuplicates)." in text
-    assert checked(totals, output_mode="Append").verdict == "refused"
+    assert checked(totals, output_mode="Append").verdict == "fails at start"
 
 
 @pytest.mark.requirement("DBX-3")
@@ -231,7 +231,7 @@ def test_a_query_that_is_starting_says_so(totals: Path, has_state: bool) -> None
         ("join_rocksdb", {"variables": [{"name": "v", "value_schema": "a INT"}]}, 2),
     ],
 )
-def test_the_command_ends_with_0_for_what_is_fine_alone(
+def test_the_command_ends_with_0_for_what_is_safe_alone(
     fixture: str, plan: dict[str, Any], code: int, tmp_path: Path
 ) -> None:
     path = FIXTURES / fixture

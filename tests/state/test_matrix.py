@@ -102,7 +102,7 @@ def assert_as_said(row: dict[str, Any], check: StateCheck, answer: dict[str, Any
         changes = [*check.changes, *(change for each in check.variables for change in each.changes)]
         said = {change.error for change in changes if change.effect == "fails later"}
         assert error in said or "" in said  # a rule without a class says that anything may happen
-    assert bool(error) is (check.verdict in ("refused", "fails later"))
+    assert bool(error) is (check.verdict in ("fails at start", "fails later"))
 
 
 @pytest.fixture(scope="module")

@@ -85,7 +85,7 @@ def migrated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, s
         plan = {"query": answer["after"], "running": answer["before"]}
         plan |= {"variables": row["variables"]} if "variables" in row else {}
         report = check_state(str(place / "checkpoint"), [place], read_plan(plan))
-        assert not report.is_fine
+        assert not report.is_safe
         assert report.script, report.ways_out
         scripts.append(place / "migrate.py")
         scripts[-1].write_text(filled_in(report.script, row.get("ttl")))
@@ -149,7 +149,7 @@ def test_every_restart_that_is_not_safe_has_a_way_out_or_says_what_is_lost(tmp_p
     ways, scripts = set(), 0
     for number, row in enumerate(PREDICTED):
         report = checked(row["name"], tmp_path / str(number))
-        if report is None or report.is_fine:
+        if report is None or report.is_safe:
             assert report is None or not (report.ways_out or report.script)
             continue
         by_way = {item.way: item for item in report.ways_out}

@@ -22,11 +22,11 @@ RECORD: Final = json.loads((HERE / "operators_recorded.json").read_text())
 DESCRIPTIONS: Final = RECORD["descriptions"]
 #: verdict → outcomes. Whether values get lost or wrong depends on the rows, as does which batch is the first to fail
 OUTCOMES: Final = {
-    "fine": {"harmless"},
+    "safe": {"harmless"},
     "loses data": {"loses data", "silently wrong"},
     "silently wrong": {"loses data", "silently wrong"},
     "fails later": {"fails at start", "fails later"},
-    "refused": {"fails at start"},
+    "fails at start": {"fails at start"},
 }
 #: rows that the check can't judge: nothing beside these state files says what they should hold, and without the operators'
 # metadata Spark stops later, with another error
@@ -78,7 +78,7 @@ def test_recorded_restarts_end_as_the_check_says_and_most_are_predicted(tmp_path
             unknown += 1
         elif row["outcome"] not in OUTCOMES[verdict]:
             wrong.append((row["name"], row["outcome"], verdict))
-        elif verdict == "refused" and error not in (row["error"], "AnalysisException"):
+        elif verdict == "fails at start" and error not in (row["error"], "AnalysisException"):
             wrong.append((row["name"], row["error"], error))
     assert wrong == []
     assert len(ROWS) >= 390
@@ -114,4 +114,4 @@ def test_another_spark_does_the_same(name: str, row: dict[str, Any], tmp_path: P
     assert row["error"] == usual["error"]
     verdict, error = verdict_of(row, tmp_path, OTHERS[name])
     assert verdict == "not checked" or row["outcome"] in OUTCOMES[verdict]
-    assert verdict != "refused" or error in (row["error"], "AnalysisException")
+    assert verdict != "fails at start" or error in (row["error"], "AnalysisException")

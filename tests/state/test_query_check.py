@@ -87,21 +87,21 @@ LEFT = "left-keyWithIndexToValue"
 @pytest.mark.parametrize(
     ("fixture", "changed", "verdict", "error", "rule"),
     [
-        ("aggregation_hdfs", lambda each: None, "fine", "", None),
-        ("aggregation_hdfs", lambda each: value(each).append(value(each)[0]), "refused", VALUE_ERROR, "STATE_VALUE_CHANGED"),
-        ("aggregation_hdfs", lambda each: value(each)[1].update(type="double"), "refused", VALUE_ERROR, "STATE_VALUE_CHANGED"),
-        ("aggregation_hdfs", lambda each: value(each)[0].update(nullable=True), "refused", VALUE_ERROR, "STATE_VALUE_CHANGED"),
-        ("aggregation_hdfs", lambda each: key(each)[0].update(type="string"), "refused", KEY_ERROR, "STATE_KEY_CHANGED"),
+        ("aggregation_hdfs", lambda each: None, "safe", "", None),
+        ("aggregation_hdfs", lambda each: value(each).append(value(each)[0]), "fails at start", VALUE_ERROR, "STATE_VALUE_CHANGED"),
+        ("aggregation_hdfs", lambda each: value(each)[1].update(type="double"), "fails at start", VALUE_ERROR, "STATE_VALUE_CHANGED"),
+        ("aggregation_hdfs", lambda each: value(each)[0].update(nullable=True), "fails at start", VALUE_ERROR, "STATE_VALUE_CHANGED"),
+        ("aggregation_hdfs", lambda each: key(each)[0].update(type="string"), "fails at start", KEY_ERROR, "STATE_KEY_CHANGED"),
         ("aggregation_hdfs", lambda each: each["values"][1].update(expression="min(v)"), "silently wrong", "", "VALUE_MEANING_CHANGED"),
         ("aggregation_hdfs", lambda each: each["keys"][0].update(expression="other"), "silently wrong", "", "KEY_MEANING_CHANGED"),
         ("aggregation_hdfs", lambda each: each["values"][1].update(expression="cast(of max as bigint)"), "not checked", "", None),
         ("aggregation_hdfs", lambda each: each["input"].append("filter (v > 3)"), "silently wrong", "", "ROWS_OF_STATE_CHANGED"),
         ("aggregation_hdfs", lambda each: each["input"].append("filter isnotnull(v)"), "silently wrong", "", "ROWS_OF_STATE_CHANGED"),
-        ("aggregation_hdfs", lambda each: each["input"].append("filter isnotnull(id)"), "fine", "", None),
-        ("aggregation_hdfs", lambda each: each["input"].append("filter of keys (id = 3)"), "fine", "", "KEYS_FILTERED"),
-        ("aggregation_hdfs", lambda each: each.update(name="dedupe"), "refused", NAME_ERROR, "OPERATORS_CHANGED"),
-        ("dedup_rocksdb", lambda each: key(each).append(key(each)[0]), "refused", KEY_ERROR, "STATE_KEY_CHANGED"),
-        ("join_rocksdb", lambda each: value(each, LEFT)[1].update(type="string"), "refused", VALUE_ERROR, "STATE_VALUE_CHANGED"),
+        ("aggregation_hdfs", lambda each: each["input"].append("filter isnotnull(id)"), "safe", "", None),
+        ("aggregation_hdfs", lambda each: each["input"].append("filter of keys (id = 3)"), "safe", "", "KEYS_FILTERED"),
+        ("aggregation_hdfs", lambda each: each.update(name="dedupe"), "fails at start", NAME_ERROR, "OPERATORS_CHANGED"),
+        ("dedup_rocksdb", lambda each: key(each).append(key(each)[0]), "fails at start", KEY_ERROR, "STATE_KEY_CHANGED"),
+        ("join_rocksdb", lambda each: value(each, LEFT)[1].update(type="string"), "fails at start", VALUE_ERROR, "STATE_VALUE_CHANGED"),
         ("join_rocksdb", lambda each: each["properties"].update(condition="(a > b)"), "not checked", "", None),
         ("pandas_state", lambda each: each["keys"][0].update(expression="other"), "silently wrong", "", "KEY_MEANING_CHANGED"),
     ],
@@ -125,18 +125,18 @@ def test_without_the_running_query_only_sparks_comparison_is_repeated() -> None:
     renamed = checked("aggregation_hdfs", lambda each: value(each)[1].update(name="min"), is_known=False)
     assert (renamed.verdict, [each.rule for each in renamed.changes]) == ("silently wrong", ["VALUE_MEANING_CHANGED"])
     refused = checked("aggregation_hdfs", lambda each: value(each).pop(), is_known=False)
-    assert (refused.verdict, refused.error) == ("refused", VALUE_ERROR)
+    assert (refused.verdict, refused.error) == ("fails at start", VALUE_ERROR)
 
 
 @pytest.mark.requirement("DBX-1")
 @pytest.mark.parametrize(
     ("before", "after", "verdict", "rule"),
     [
-        ("var_samp(v)", "stddev_pop(v)", "fine", "STATE_READ_OTHERWISE"),
-        ("stddev(v)", "variance(v)", "fine", "STATE_READ_OTHERWISE"),
-        ("collect_list(v, 0, 0)", "collect_set(v, 0, 0)", "fine", "STATE_READ_OTHERWISE"),
+        ("var_samp(v)", "stddev_pop(v)", "safe", "STATE_READ_OTHERWISE"),
+        ("stddev(v)", "variance(v)", "safe", "STATE_READ_OTHERWISE"),
+        ("collect_list(v, 0, 0)", "collect_set(v, 0, 0)", "safe", "STATE_READ_OTHERWISE"),
         ("collect_set(v, 0, 0)", "collect_list(v, 0, 0)", "silently wrong", "VALUE_MEANING_CHANGED"),
-        ("percentile_approx(v, 0.5, 100, 0, 0)", "percentile_approx(v, 0.9, 100, 0, 0)", "fine", "STATE_READ_OTHERWISE"),
+        ("percentile_approx(v, 0.5, 100, 0, 0)", "percentile_approx(v, 0.9, 100, 0, 0)", "safe", "STATE_READ_OTHERWISE"),
         ("percentile_approx(v, 0.5, 100, 0, 0)", "percentile_approx(v, 0.5, 10, 0, 0)", "not checked", None),
         ("first(v)()", "last(v)()", "not checked", None),
         ("var_samp(v)", "var_samp(w)", "silently wrong", "VALUE_MEANING_CHANGED"),
@@ -170,15 +170,15 @@ def changed_query(fixture: str, before: Query, after: Query, *, of_operator: Que
     ("before", "after", "verdict", "rule"),
     [
         ({}, {"settings": {"spark.sql.session.timeZone": "Asia/Tokyo"}}, "not checked", None),
-        ({}, {"settings": {"spark.sql.streaming.stateStore.providerClass": "com.example.Provider"}}, "fine", None),
+        ({}, {"settings": {"spark.sql.streaming.stateStore.providerClass": "com.example.Provider"}}, "safe", None),
         ({"sink": "FileSink[/a]"}, {"sink": "FileSink[/b]"}, "silently wrong", "SINK_FOLDER_CHANGED"),
         ({}, {"output_mode": "Append"}, "not checked", None),
-        ({}, {"output_mode": "Append", "refused": "[STREAMING_OUTPUT_MODE] no"}, "refused", "QUERY_REFUSED"),
-        ({}, {"output_mode": "Complete"}, "fine", None),
-        ({"watermarks": [T10]}, {"watermarks": [T10], "output_mode": "Append"}, "fine", None),
+        ({}, {"output_mode": "Append", "refused": "[STREAMING_OUTPUT_MODE] no"}, "fails at start", "QUERY_REFUSED"),
+        ({}, {"output_mode": "Complete"}, "safe", None),
+        ({"watermarks": [T10]}, {"watermarks": [T10], "output_mode": "Append"}, "safe", None),
         ({"watermarks": [T10]}, {"watermarks": [T10], "output_mode": "Complete"}, "silently wrong", "OTHER_GROUPS_KEPT"),
-        ({}, {"watermarks": [T10]}, "fine", "WATERMARK_CHANGED"),
-        ({"watermarks": [T10]}, {"watermarks": [T60]}, "fine", "WATERMARK_CHANGED"),
+        ({}, {"watermarks": [T10]}, "safe", "WATERMARK_CHANGED"),
+        ({"watermarks": [T10]}, {"watermarks": [T60]}, "safe", "WATERMARK_CHANGED"),
         ({"watermarks": [T10]}, {"watermarks": []}, "silently wrong", "WATERMARK_REMOVED"),
         ({"watermarks": [T10]}, {"watermarks": [{**T10, "column": "u"}]}, "silently wrong", "WATERMARK_REMOVED"),
     ],
@@ -202,11 +202,11 @@ def test_a_watermark_removed_from_other_operators_is_not_judged(fixture: str) ->
 @pytest.mark.parametrize(
     ("fixture", "name", "before", "after", "verdict", "rule"),
     [
-        ("limit", "limit", "9", "7", "fine", "LIMIT_CHANGED"),
+        ("limit", "limit", "9", "7", "safe", "LIMIT_CHANGED"),
         ("limit", "limit", "7", "9", "not checked", None),
         ("pandas_state", "functions", "one", "other", "not checked", None),
-        ("pandas_state", "functions", "", "other", "fine", None),
-        ("pandas_state", "static data", "file:/a", "file:/a", "fine", None),
+        ("pandas_state", "functions", "", "other", "safe", None),
+        ("pandas_state", "static data", "file:/a", "file:/a", "safe", None),
         ("pandas_state", "static data", "file:/a", "file:/b", "not checked", None),
         ("pandas_state", "static data", "rows that aren't described", "rows that aren't described", "not checked", None),
         ("session_windows", "session", "session_window(t, 5 minutes)", "session_window(t, 9 minutes)", "silently wrong", "SESSION_CHANGED"),
@@ -243,7 +243,7 @@ def test_rows_chosen_by_the_time_or_at_random_are_not_judged(before: str, after:
 
 @pytest.mark.requirement("DBX-1")
 def test_filtered_keys_stay_silent_only_in_update_mode() -> None:
-    for mode, verdict in (("Update", "fine"), ("Append", "silently wrong"), ("Complete", "silently wrong")):
+    for mode, verdict in (("Update", "safe"), ("Append", "silently wrong"), ("Complete", "silently wrong")):
         running = {**described("aggregation_hdfs"), "output_mode": mode}
         query = copy.deepcopy(running)
         query["operators"][0]["input"] = ["filter of keys (id = 3)"]
@@ -278,12 +278,12 @@ def test_a_join_can_be_narrowed() -> None:
     running = described("join_rocksdb")
     running["operators"][0]["properties"] = {"join": "LeftOuter"}
     query = copy.deepcopy(running)
-    for after, verdict in (("Inner", "fine"), ("FullOuter", "not checked")):
+    for after, verdict in (("Inner", "safe"), ("FullOuter", "not checked")):
         query["operators"][0]["properties"] = {"join": after}
         path = FIXTURES / "join_rocksdb"
         check = check_state(str(path), [path], read_plan({"query": query, "running": running}))
         assert check.verdict == verdict
-        assert ("JOIN_NARROWED" in [each.rule for each in check.changes]) is (verdict == "fine")
+        assert ("JOIN_NARROWED" in [each.rule for each in check.changes]) is (verdict == "safe")
 
 
 @pytest.mark.requirement("DBX-1")
@@ -328,4 +328,4 @@ def test_a_sink_that_the_descriptions_do_not_name_is_said_to_be_assumed() -> Non
         plan = {"query": {**running, "sink": sinks[0]}, "running": {**running, "sink": sinks[1]}}
         check = check_state(str(FIXTURES / "aggregation_hdfs"), [FIXTURES], read_plan(plan))
         assert any("sink is assumed unchanged" in note for note in check.notes) == is_assumed
-        assert check.verdict == "fine"
+        assert check.verdict == "safe"

@@ -66,7 +66,7 @@ def test_a_restart_in_scala_does_what_the_check_said(row: dict[str, Any], tmp_pa
     assert {each.name: each.status for each in check.variables} == expected["status"]
     fails_later = check.verdict == "fails later"
     assert check.error == ("" if fails_later else error)
-    assert bool(error) is (check.verdict in ("refused", "fails later"))
+    assert bool(error) is (check.verdict in ("fails at start", "fails later"))
     if fails_later:
         assert error in {change.error for each in check.variables for change in each.changes}
 

@@ -40,13 +40,28 @@ def reads_files(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("sources", "verdict", "error", "rule"),
     [
-        ([{"kind": "files", "path": "/data/orders"}], "fine", "", None),
+        ([{"kind": "files", "path": "/data/orders"}], "safe", "", None),
         ([{"kind": "files", "path": "file:/data/"}], "not checked", "", None),
-        ([{"kind": "files", "path": "/data/orders2"}], "refused", "IllegalArgumentException", "SOURCE_FOLDER_CHANGED"),
-        ([{"kind": "files", "path": "/data/orders"}] * 2, "refused", "AssertionError", "SOURCES_ADDED_OR_REMOVED"),
-        ([], "refused", "AssertionError", "SOURCES_ADDED_OR_REMOVED"),
+        (
+            [{"kind": "files", "path": "/data/orders2"}],
+            "fails at start",
+            "IllegalArgumentException",
+            "SOURCE_FOLDER_CHANGED",
+        ),
+        (
+            [{"kind": "files", "path": "/data/orders"}] * 2,
+            "fails at start",
+            "AssertionError",
+            "SOURCES_ADDED_OR_REMOVED",
+        ),
+        ([], "fails at start", "AssertionError", "SOURCES_ADDED_OR_REMOVED"),
         ([{"kind": "files", "path": "/data/*"}], "not checked", "", None),
-        ([{"kind": "kafka", "topics": ["orders"]}], "refused", "IllegalArgumentException", "SOURCE_KIND_CHANGED"),
+        (
+            [{"kind": "kafka", "topics": ["orders"]}],
+            "fails at start",
+            "IllegalArgumentException",
+            "SOURCE_KIND_CHANGED",
+        ),
         ([{"kind": "delta"}], "not checked", "", None),
     ],
 )
@@ -70,7 +85,7 @@ def test_a_folder_is_only_compared_if_the_last_batch_had_files_of_it(reads_files
 def test_a_folder_of_partitions_and_a_pattern_that_stays_are_the_same_source(reads_files: Path) -> None:
     log = reads_files / "sources/0/0"
     log.write_text(log.read_text().replace("/data/orders/", "/data/orders/day=1/hour=2/"))
-    assert checked(reads_files, sources=[{"kind": "files", "path": "/data/orders"}]).verdict == "fine"
+    assert checked(reads_files, sources=[{"kind": "files", "path": "/data/orders"}]).verdict == "safe"
     shutil.rmtree(reads_files / "state")
     query = {
         "schemadesk_spark": 1,
@@ -81,7 +96,7 @@ def test_a_folder_of_partitions_and_a_pattern_that_stays_are_the_same_source(rea
     }
     same = check_state(str(reads_files), [reads_files], read_plan({"query": query, "running": query}))
     alone = check_state(str(reads_files), [reads_files], read_plan(query))
-    assert (same.verdict, alone.verdict) == ("fine", "not checked")
+    assert (same.verdict, alone.verdict) == ("safe", "not checked")
 
 
 ASYNC = {"asyncProgressTrackingEnabled": "true"}
@@ -93,9 +108,9 @@ KAFKA: dict[str, Any] = {"provider": "kafka", "topics": ["orders"], "options": {
     ("changed", "verdict", "rule"),
     [
         ({}, "not checked", None),  # the plan lacks the state variables
-        ({"topics": ["returns"]}, "refused", "TOPICS_REMOVED"),
+        ({"topics": ["returns"]}, "fails at start", "TOPICS_REMOVED"),
         ({"topics": ["returns"], "options": {"failondataloss": "false"}}, "silently wrong", "TOPICS_REMOVED_SILENTLY"),
-        ({"topics": [], "options": {"subscribepattern": "ret.*"}}, "refused", "TOPICS_REMOVED"),
+        ({"topics": [], "options": {"subscribepattern": "ret.*"}}, "fails at start", "TOPICS_REMOVED"),
         ({"topics": [], "options": {"subscribepattern": "ord.*"}}, "not checked", None),
         ({"topics": [], "options": {"assign": "{}"}}, "not checked", None),
         ({"topic_ids": {"orders": "two"}}, "loses data", "TOPIC_RECREATED"),
@@ -115,17 +130,17 @@ def test_described_topics(changed: dict[str, Any], verdict: str, rule: str | Non
 @pytest.mark.parametrize(
     ("changed", "verdict", "rule"),
     [
-        ({}, "fine", None),
+        ({}, "safe", None),
         ({"sink": "parquet[/data/b]"}, "silently wrong", "SINK_FOLDER_CHANGED"),
-        ({"sink": "FileSink[/data/a]"}, "fine", None),
+        ({"sink": "FileSink[/data/a]"}, "safe", None),
         ({"sink": "json[/data/a]"}, "silently wrong", "SINK_FORMAT_CHANGED"),
         ({"columns": "k STRING,v INT"}, "not checked", None),
         ({"trigger": "continuous"}, "not checked", None),
         ({"sink": "ForeachBatchSink"}, "not checked", None),
-        ({"sink_options": ASYNC}, "refused", "ASYNC_PROGRESS_REFUSED"),
-        ({"sink_options": ASYNC, "sink": "KafkaTable", "trigger": "availableNow"}, "refused", "ASYNC_PROGRESS_REFUSED"),
+        ({"sink_options": ASYNC}, "fails at start", "ASYNC_PROGRESS_REFUSED"),
+        ({"sink_options": ASYNC, "sink": "KafkaTable", "trigger": "availableNow"}, "fails at start", "ASYNC_PROGRESS_REFUSED"),
         ({"sink_options": ASYNC, "sink": "KafkaTable"}, "not checked", None),
-        ({"refused": "[STREAMING_OUTPUT_MODE.INVALID] no"}, "refused", "QUERY_REFUSED"),
+        ({"refused": "[STREAMING_OUTPUT_MODE.INVALID] no"}, "fails at start", "QUERY_REFUSED"),
         ({"sources": [{"provider": "json", "path": "/data"}]}, "not checked", None),
         ({"sources": [{"provider": "csv", "path": "/data/orders"}]}, "not checked", None),
         ({"sources": [{"provider": "json", "path": "/data/orders", "options": {"mode": "FAILFAST"}}]}, "not checked", None),
@@ -180,15 +195,15 @@ def test_state_files_must_be_there_and_whole(tmp_path: Path) -> None:
         check = check_state(str(path), [path], read_plan({"query": running, "running": running}))
         return check.verdict, check.error
 
-    lost = ("refused", "CANNOT_LOAD_STATE_STORE")
+    lost = ("fails at start", "CANNOT_LOAD_STATE_STORE")
     (store / "SSTs").mkdir()  # of RocksDB
-    assert verdict() == ("fine", "")
+    assert verdict() == ("safe", "")
     (store / "1.delta").write_bytes(b"")
     assert verdict() == lost
     (store / "1.delta").write_bytes(b"LZ4Block" + bytes(40))  # cut off before its end
     assert verdict() == lost
     (store / "1.delta").write_bytes(b"LZ4Block" + bytes(20) + b"LZ4Block" + bytes(13))
-    assert verdict() == ("fine", "")
+    assert verdict() == ("safe", "")
     (store / ".1.delta.crc").write_bytes(b"crc\0" + bytes((0, 0, 2, 0)) + bytes(4))  # of other content
     assert verdict() == lost
     (store / ".1.delta.crc").unlink()
@@ -198,9 +213,9 @@ def test_state_files_must_be_there_and_whole(tmp_path: Path) -> None:
     assert verdict()[0] == "not checked"
     (store / "1.snapshot").write_bytes(b"rows")
     (path / "state/0/2").rmdir()
-    assert verdict() == ("fine", "")
+    assert verdict() == ("safe", "")
     (store / "1.snapshot").unlink()
-    for name, expected in (("1.sst", lost), ("", ("fine", ""))):
+    for name, expected in (("1.sst", lost), ("", ("safe", ""))):
         named = [{"dfsSstFileName": name}] if name else []
         with zipfile.ZipFile(store / "1.zip", "w") as archive:
             archive.writestr("metadata", f"v1\n{json.dumps({'sstFiles': named})}")
@@ -217,7 +232,7 @@ def test_topics_can_be_added() -> None:
     now = json.loads(plan_as_is(str(FIXTURES / "customer_totals"), [FIXTURES]))["sources"]
     assert now == [{"kind": "kafka", "topics": ["orders"]}]
     more = [{"kind": "kafka", "topics": ["orders", "returns"]}]
-    assert checked(FIXTURES / "customer_totals", sources=more).verdict == "fine"
+    assert checked(FIXTURES / "customer_totals", sources=more).verdict == "safe"
     other = [{"kind": "kafka", "topics": ["returns"]}]
     assert checked(FIXTURES / "customer_totals", sources=other).verdict == "not checked"
 
@@ -233,13 +248,13 @@ def test_the_checkpoint_format_must_be_set_again(tmp_path: Path) -> None:
     silent = checked(path, settings={})
     assert silent.verdict == "not checked"
     assert "Spark's default is 1" in silent.sentence
-    assert checked(path).verdict == "fine"
+    assert checked(path).verdict == "safe"
 
 
 @pytest.mark.requirement("DBX-4")
 def test_avro_is_for_transform_with_state_alone() -> None:
     check = checked(FIXTURES / "customer_totals", operators=["transformWithState (Python)", "streaming aggregation"])
-    assert check.verdict == "refused"
+    assert check.verdict == "fails at start"
     assert [each.rule for each in check.changes] == ["ENCODING_NOT_SUPPORTED", "OPERATORS_CHANGED"]
     path = FIXTURES / "timers_unsaferow"
     both = ["transformWithState (Python)", "dropDuplicates"]
@@ -253,9 +268,9 @@ def test_a_query_without_state_keeps_its_sources_and_can_gain_no_operator(reads_
     query = {"schemadesk_spark": 1, "spark": "4.2.0", "operators": [], "watermarks": [], "settings": {}}
     files = {"provider": "json", "path": "/data/orders"}
     same = check_state(str(reads_files), [reads_files], read_plan({**query, "sources": [files]}))
-    assert (same.verdict, same.operator.description) == ("fine", "no stateful operator")
+    assert (same.verdict, same.operator.description) == ("safe", "no stateful operator")
     more = check_state(str(reads_files), [reads_files], read_plan({**query, "sources": [files, files]}))
-    assert (more.verdict, more.error) == ("refused", "AssertionError")
+    assert (more.verdict, more.error) == ("fails at start", "AssertionError")
     limit = {"number": 0, "name": "globalLimit", "properties": {}, "stores": {}, "keys": [], "values": [], "input": []}
     added = check_state(str(reads_files), [reads_files], read_plan({**query, "operators": [limit], "sources": [files]}))
     assert [each.rule for each in added.changes] == ["STATE_ADDED"]

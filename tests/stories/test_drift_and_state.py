@@ -318,4 +318,4 @@ def test_a_state_preflight_stops_a_deploy_and_lets_its_repaired_plan_pass(
     expect(at_desk.get_by_role("row").filter(has_text="totals")).to_contain_text("Evolves")
     code, printed = preflight(plan)
     assert (code, "amount_text is added (string)" in printed) == (0, True)
-    assert list(StateCheck.objects.order_by("pk").values_list("verdict", flat=True)) == ["refused", "fine"]
+    assert list(StateCheck.objects.order_by("pk").values_list("verdict", flat=True)) == ["fails at start", "safe"]

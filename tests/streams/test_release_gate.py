@@ -175,9 +175,9 @@ def test_the_check_compares_with_what_was_sent(
     assert before["verdict"] == "not checked"
     assert "No running query of this checkpoint has sent its description" in before["notes"][0]
     keep_description(description=RUNNING, by=system, query=NAME)
-    assert [check(plan)["verdict"] for plan in (SAME, WRONG)] == ["fine", "silently wrong"]
+    assert [check(plan)["verdict"] for plan in (SAME, WRONG)] == ["safe", "silently wrong"]
     assert "Compared with the description of the running query that tests sent at 20" in check(SAME)["notes"][0]
-    assert check({"query": WRONG, "running": WRONG})["verdict"] == "fine"  # what the plan says itself counts
+    assert check({"query": WRONG, "running": WRONG})["verdict"] == "safe"  # what the plan says itself counts
     page = seen(look("steward").get("/ui/state-checks/new", {"checkpoint": query.path}))
     assert "The description of the next version is enough" in page
     other = check({"query": SAME, "running": {**RUNNING, "query_id": "another"}})
@@ -193,13 +193,13 @@ def test_a_later_run_that_described_nothing_is_no_reason_for_safe(query: StreamQ
     keep_description(description={**RUNNING, "run_id": str(UUID(int=1))}, by=system, query=NAME)
     seen_at = timezone.now() - timedelta(minutes=1)
     QueryRun.objects.create(query=query, run_id=UUID(int=1), is_restart=False, started_at=seen_at, seen_at=seen_at)
-    assert verdict()[0] == "fine"
+    assert verdict()[0] == "safe"
     later = timezone.now() + timedelta(minutes=1)
     QueryRun.objects.create(query=query, run_id=UUID(int=2), is_restart=True, started_at=later, seen_at=later)
     assert (verdict()[0], "Not compared with" in verdict()[1]) == ("not checked", True)
     # A pipeline describes a version once, and restarts of the same version send nothing.
     keep_description(description=RUNNING, by=system, query=NAME)
-    assert verdict()[0] == "fine"
+    assert verdict()[0] == "safe"
     assert "and that run sent none" in verdict()[1]
 
 
@@ -216,13 +216,13 @@ def test_a_pipeline_does_not_outvote_what_the_run_says_of_itself(query: StreamQu
 
     keep_description(description={**RUNNING, "query_id": query.query_id, "run_id": "1"}, by=system)
     keep_description(description=RUNNING, by=system, query=NAME)  # the same version
-    assert verdict(SAME)[0] == "fine"
+    assert verdict(SAME)[0] == "safe"
     keep_description(description=WRONG, by=system, query=NAME)  # the next version, too early
     assert verdict(WRONG)[0] == "not checked"
     assert "The query sent another one of itself at 20" in verdict(WRONG)[1]
     later = timezone.now() + timedelta(minutes=1)
     QueryRun.objects.create(query=query, run_id=UUID(int=2), is_restart=True, started_at=later, seen_at=later)
-    assert verdict(WRONG)[0] == "fine"
+    assert verdict(WRONG)[0] == "safe"
 
 
 def test_the_page_of_the_query_shows_it(query: StreamQuery, system: Actor, look: Callable[[str], Client]) -> None:

@@ -299,7 +299,7 @@ OLD: dict[str, Any] = {
 def test_reports_of_other_operators_become_not_checked() -> None:
     module = importlib.import_module("registry.streams.migrations.0002_not_checked")
     fine = StateCheck.objects.create(
-        checkpoint="/f", query_id="q", verdict="fine", plan="{}", report={"verdict": "fine"}
+        checkpoint="/f", query_id="q", verdict="safe", plan="{}", report={"verdict": "safe"}
     )
     with as_owner(), connection.cursor() as cursor:
         cursor.execute("ALTER TABLE streams_statecheck DROP CONSTRAINT known_state_verdict")
@@ -317,4 +317,22 @@ def test_reports_of_other_operators_become_not_checked() -> None:
     assert [item["status"] for item in info.report["variables"]] == ["not checked"]
     assert info.text == "not checked"
     fine.refresh_from_db()
-    assert fine.report == {"verdict": "fine", "not_checked": []}
+    assert fine.report == {"verdict": "safe", "not_checked": []}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_reports_get_the_verdicts_that_pages_show() -> None:
+    module = importlib.import_module("registry.streams.migrations.0006_safe_and_fails_at_start")
+    with as_owner(), connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE streams_statecheck DROP CONSTRAINT known_state_verdict")
+        for verdict in ("fine", "refused", "not checked"):
+            StateCheck.objects.create(
+                checkpoint="/c", query_id="q", verdict=verdict, plan="{}", report={"verdict": verdict}
+            )
+        cursor.execute(module.RENAME, module.NAMES)
+        known = ", ".join(f"'{verdict}'" for verdict in module.VERDICTS)
+        cursor.execute(
+            f"ALTER TABLE streams_statecheck ADD CONSTRAINT known_state_verdict CHECK (verdict IN ({known}))"
+        )
+    rows = list(StateCheck.objects.order_by("pk").values_list("verdict", "report__verdict"))
+    assert rows == [("safe", "safe"), ("fails at start", "fails at start"), ("not checked", "not checked")]

@@ -83,7 +83,7 @@ _WORST_FIRST: Final[tuple[CheckStatus, ...]] = (
     "not checked",
 )
 _VERDICTS: Final[Mapping[CheckStatus, Verdict]] = {
-    "refused": "refused",
+    "refused": "fails at start",
     "accepted but fails later": "fails later",
     "accepted but silently wrong": "silently wrong",
     "accepted but loses data": "loses data",
@@ -415,13 +415,13 @@ def _share(part: int, whole: int) -> str:
 def _verdict(
     error: str, of_operator: Sequence[StateChange], variables: Sequence[VariableCheck], *, is_whole: bool
 ) -> Verdict:
-    """Return the worst verdict; never "fine" if the query has state that the check doesn't cover."""
+    """Return the worst verdict; never "safe" if the query has state that the check doesn't cover."""
     if error:
-        return "refused"
+        return "fails at start"
     statuses = [item.status for item in variables]
     statuses += [_BY_EFFECT[item.effect] for item in of_operator if item.effect in _BY_EFFECT]
     worst = min((_WORST_FIRST.index(item) for item in statuses), default=len(_WORST_FIRST) - 1)
-    return _VERDICTS.get(_WORST_FIRST[worst], "fine" if is_whole else "not checked")
+    return _VERDICTS.get(_WORST_FIRST[worst], "safe" if is_whole else "not checked")
 
 
 def _notes(

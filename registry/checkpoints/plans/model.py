@@ -82,10 +82,10 @@ class StatePlan:
         return self.running.sources if self.running else ()
 
 
-Verdict = Literal["fine", "loses data", "silently wrong", "fails later", "refused", "not checked"]
+Verdict = Literal["safe", "loses data", "silently wrong", "fails later", "fails at start", "not checked"]
 #: the verdict that an effect means
 VERDICTS_OF: Final[Mapping[Effect, Verdict]] = {
-    "refused": "refused",
+    "refused": "fails at start",
     "fails later": "fails later",
     "silently wrong": "silently wrong",
     "loses data": "loses data",
@@ -93,20 +93,20 @@ VERDICTS_OF: Final[Mapping[Effect, Verdict]] = {
 CheckStatus = VariableStatus | Literal["accepted but silently wrong", "not checked"]
 #: each verdict as pages, reports and commands show it
 LABELS: Final[dict[Verdict, str]] = {
-    "fine": "Safe",
+    "safe": "Safe",
     "loses data": "Loses data",
     "silently wrong": "Silently wrong",
     "fails later": "Fails later",
-    "refused": "Fails at start",
+    "fails at start": "Fails at start",
     "not checked": "Not checked",
 }
 #: each verdict in a sentence
 VERDICTS: Final[dict[Verdict, str]] = {
-    "fine": "The query starts. This check knows of no value that would be lost.",
+    "safe": "The query starts. This check knows of no value that would be lost.",
     "loses data": "The query starts without an error, but values are lost or misread.",
     "silently wrong": "The query starts without an error, but uses its old state as something else.",
     "fails later": "The query starts, but fails or reads garbage once it accesses old rows.",
-    "refused": "Spark refuses to start the query.",
+    "fails at start": "Spark refuses to start the query.",
     "not checked": "Not everything that the restart affects was checked: it is not known whether the restart is safe.",
 }
 #: each status of a variable in a sentence
@@ -260,9 +260,9 @@ class StateCheck:
         return False if self.error else None if self.verdict == "not checked" else True
 
     @property
-    def is_fine(self) -> bool:
+    def is_safe(self) -> bool:
         """Return whether the restart is safe: it starts, and loses nothing that the check knows of."""
-        return self.verdict == "fine"
+        return self.verdict == "safe"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON values."""

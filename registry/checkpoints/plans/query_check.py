@@ -248,7 +248,7 @@ def without_state(checkpoint: Checkpoint, query: Description, running: Descripti
         query_id=checkpoint.query_id,
         last_batch=checkpoint.last_committed_batch,
         language="python",
-        verdict=worst or ("not checked" if doubts else "fine"),
+        verdict=worst or ("not checked" if doubts else "safe"),
         operator=OperatorCheck(0, "", "no stateful operator", "", None),
         variables=(),
         changes=tuple(changes),

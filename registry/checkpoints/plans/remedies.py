@@ -144,7 +144,7 @@ _DAMAGE: Final = frozenset({"CHECKPOINT_DAMAGED", "SCHEMA_FILE_MISSING"})
 
 def ways_out(report: StateCheck, checkpoint: Checkpoint, migration: Migration) -> tuple[WayOut, ...]:
     """Return what can be done instead of the restart, best first; nothing if it is safe."""
-    if report.is_fine:
+    if report.is_safe:
         return ()
     return tuple(_ways(report, checkpoint, migration))
 

@@ -96,7 +96,7 @@ def test_a_checkpoint_that_is_a_source_can_be_chosen(look: Callable[[str], Clien
     Source.objects.create(registry=registry, kind="state_store", name=TOTALS, created_by="tests")
     assert "Known checkpoint" in seen(client.get(NEW))
     sent = client.post(NEW, {"checkpoint": TOTALS, "path": "", "plan": json.dumps(SAME), "do": "check"})
-    assert StateCheck.objects.get().verdict == "fine"
+    assert StateCheck.objects.get().verdict == "safe"
     assert "Safe" in seen(client.get(sent["Location"]))
 
 
@@ -261,7 +261,7 @@ def test_the_api_keeps_the_report_and_who_asked(api: Callable[[str], Client]) ->
     DOCUMENTED.validate(body["report"])
     assert (body["verdict"], body["created_by"]) == ("loses data", "steward")
     assert client.get(f"/api/v1/state-checks/{body['id']}").json() == body
-    assert ask(client, json.dumps(SAME)).json()["verdict"] == "fine"
+    assert ask(client, json.dumps(SAME)).json()["verdict"] == "safe"
     event = AuditEvent.objects.filter(table="streams_statecheck").latest("id")
     assert (event.operation, event.actor, event.after["report"]) == ("INSERT", "steward", "(hidden)")
 

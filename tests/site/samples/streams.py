@@ -197,9 +197,9 @@ REPORT = StateReport(
     ),
     budgets=(BudgetRow(label="value schemas of totals", before=2, after=3, allowed=16, percent=19),),
 )  # fmt: skip
-REFUSAL = {"verdict": "refused", "error": "STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE", "error_message": HOSTILE, "operator": {"why_fixed": "the key of a map can’t change"}}  # fmt: skip
+REFUSAL = {"verdict": "fails at start", "error": "STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE", "error_message": HOSTILE, "operator": {"why_fixed": "the key of a map can’t change"}}  # fmt: skip
 REPORT_REFUSED = replace(REPORT, info=replace(CHECKED, report=FINISHED | REFUSAL))
-NOTHING = {"verdict": "fine", "sentence": "It keeps no state.", "changes": [], "settings": [], "notes": []}
+NOTHING = {"verdict": "safe", "sentence": "It keeps no state.", "changes": [], "settings": [], "notes": []}
 REPORT_NO_STATE = replace(REPORT, info=replace(CHECKED, report=FINISHED | NOTHING), variables=(), budgets=())
 
 CHECK_FORM = StateCheckPage(

@@ -81,7 +81,7 @@ class Command(BaseCommand):
             _write_script(report.script, options["script"])
         elif options["script"]:
             self.stderr.write("No script is written: see what to do in the report.")
-        if not report.is_fine:
+        if not report.is_safe:
             sys.exit(UNUSABLE if report.verdict == "not checked" else NOT_FINE)
 
 
