@@ -137,6 +137,8 @@ def test_described_topics(changed: dict[str, Any], verdict: str, rule: str | Non
         ({"columns": "k STRING,v INT"}, "not checked", None),
         ({"trigger": "continuous"}, "not checked", None),
         ({"sink": "ForeachBatchSink"}, "not checked", None),
+        ({"sink": "MemorySink", "output_mode": "Append"}, "fails at start", "SINK_NOT_RECOVERED"),
+        ({"sink": "memory", "output_mode": "Complete"}, "not checked", None),
         ({"sink_options": ASYNC}, "fails at start", "ASYNC_PROGRESS_REFUSED"),
         ({"sink_options": ASYNC, "sink": "KafkaTable", "trigger": "availableNow"}, "fails at start", "ASYNC_PROGRESS_REFUSED"),
         ({"sink_options": ASYNC, "sink": "KafkaTable"}, "not checked", None),

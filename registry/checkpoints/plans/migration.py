@@ -58,6 +58,7 @@ USELESS: Final[Mapping[str, str]] = {
         ("OTHER_GROUPS_KEPT", "WATERMARK_REMOVED"), "the old state lacks groups that the next release keeps"
     ),
     "ASYNC_PROGRESS_REPEATS": "the offsets are older than the output",
+    "SINK_NOT_RECOVERED": "the memory sink starts empty",
     "ROWS_OF_STATE_CHANGED": "the state was made of other rows",
     **dict.fromkeys(("SINK_FOLDER_CHANGED", "SINK_FORMAT_CHANGED"), "the output so far is in another place or form"),
     "STATE_ADDED": "the checkpoint has no state",

@@ -38,6 +38,7 @@ from registry.formats.policies.spark_state.struct_types import spark_json
 _SINK: Final = re.compile(r"(?P<kind>[^\[]*)\[(?P<path>.*)\]", re.DOTALL)
 _CONDITION: Final = re.compile(r"\[([A-Z][A-Z0-9_]+)(?:\.[A-Z0-9_]+)*\]")
 _FILE_SINKS: Final = frozenset({"FileSink", "parquet", "json", "csv", "text", "orc", "avro", "xml"})
+_MEMORY_SINKS: Final = frozenset({"memory", "memorysink"})
 #: versions of Spark whose rules are known
 _KNOWN_SPARK: Final = re.compile(r"4\.[0-2]\..*")
 _ONCE: Final = ("availableNow", "once")
@@ -195,6 +196,8 @@ def _query_changes(query: Description, running: Description | None) -> Iterable[
         yield change(SOURCE_RULES["ASYNC_PROGRESS_REFUSED"], "")
     if _is_async(running):
         yield change(SOURCE_RULES["ASYNC_PROGRESS_REPEATS"], "")
+    if _kind(query.sink).lower() in _MEMORY_SINKS and query.output_mode in ("Append", "Update"):
+        yield change(SOURCE_RULES["SINK_NOT_RECOVERED"], "", after=query.output_mode)
     yield from _sink_changes(query, running)
 
 

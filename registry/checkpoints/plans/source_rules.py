@@ -17,6 +17,7 @@ _FILES: Final = "execution/streaming/runtime/FileStreamSource.scala"
 _KAFKA: Final = "connector/kafka-0-10-sql/src/main/scala/org/apache/spark/sql/kafka010/KafkaMicroBatchStream.scala"
 _ASYNC: Final = "execution/streaming/runtime/AsyncProgressTrackingMicroBatchExecution.scala"
 _SINK_LOG: Final = "execution/streaming/sinks/FileStreamSink.scala"
+_START: Final = "execution/streaming/runtime/ResolveWriteToStream.scala"
 _NEW_CHECKPOINT: Final = "use a new checkpoint"
 
 _ROWS: Final = (
@@ -124,6 +125,18 @@ _ROWS: Final = (
         "",
         "",
         _SINK_LOG,
+    ),
+    StateRule(
+        "SINK_NOT_RECOVERED",
+        "the memory sink can't continue a checkpoint",
+        "The memory sink loses its rows with the process. With output mode {after}, Spark therefore doesn't start a query "
+        "that has committed batches.",
+        "delete the checkpoint, or use output mode Complete",
+        "DBX-4",
+        "refused",
+        "",
+        "AnalysisException",
+        _START,
     ),
     StateRule(
         "ASYNC_PROGRESS_REFUSED",
