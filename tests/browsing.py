@@ -63,4 +63,5 @@ def windows(
     yield make
     for context in contexts:
         context.close()
-    assert [text for text in complaints if not any(code in text for code in ("status of 403", "status of 422"))] == []
+    wrong = [text for text in complaints if not any(code in text for code in ("status of 403", "status of 422"))]
+    assert not wrong, wrong
