@@ -187,7 +187,7 @@ def test_reading_and_deciding_work_without_javascript(browser: Browser, address:
     page.goto(f"{address}/gallery/promotion")
     page.locator("textarea[name=comment]").fill("fine")
     with page.expect_request("**/ui/promotions/13/approve") as sent:
-        page.get_by_role("button", name="Approve").click()
+        page.get_by_role("button", name="Approve", exact=True).click()
     assert sent.value.method == "POST"
     assert "comment=fine" in (sent.value.post_data or "")
     assert "plan_hash=5f0c9a1e" in (sent.value.post_data or "")
