@@ -20,7 +20,7 @@ from tests.toolchains import require_tools
 HERE = Path(__file__).parent
 APIS = {"row": "transformWithState", "pandas": "transformWithStateInPandas"}
 MATRIX: list[dict[str, Any]] = yaml.safe_load((HERE / "matrix.yaml").read_text())
-#: rows that are done for real, each kind of outcome first; the record has all
+#: rows that are done for real: the first ones in every run, all of them before a release; the record has every row
 REAL = (
     "the same schema",
     "int to long, float and double",
