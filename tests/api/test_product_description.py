@@ -174,5 +174,5 @@ def test_the_description_has_every_field_that_the_endpoint_reads(endpoint: str) 
 
 def test_every_field_of_a_decision_has_a_description() -> None:
     fields = _described("/api/v1/promotions/{request_id}/{decision}", "POST")
-    assert set(fields) == {"comment", "plan_hash", "override", "typed", "at", "move_on"}
+    assert set(fields) == {"comment", "plan_hash", "override", "typed", "at", "move_on", "resolve"}
     assert all(field.get("description") for field in fields.values())
