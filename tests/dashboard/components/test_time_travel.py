@@ -372,7 +372,7 @@ def test_a_request_by_the_api_as_of_a_moment(api: Look, promotion: DecidedReques
     assert [row["state"] for row in client.get("/api/v1/promotions", {"at": promotion.then}).json()] == ["in review"]
     for path, parameters in (
         ("environments", {}),
-        ("unapproved_versions", {}),
+        ("unapproved-versions", {}),
         ("owners", {"registry": "dev", "subject": "orders/value"}),
     ):
         assert client.get(f"/api/v1/{path}", {"at": promotion.then, **parameters}).status_code == 200, path
