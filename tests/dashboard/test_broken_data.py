@@ -138,4 +138,4 @@ def _sound(address: str, html: str) -> None:
 def test_what_is_unsound_would_be_found() -> None:
     for html in ('<p id="a"></p><p id="a"></p>', '<input id="b">', "<div>", "<html><h1>a</h1><h1>b</h1></html>"):
         with pytest.raises(AssertionError):
-            _sound(html)
+            _sound("here", html)
