@@ -180,5 +180,5 @@ def running_description(checkpoint: str, *, query: StreamQuery | None = None) ->
 
 
 def says_the_same(one: Description, other: Description) -> bool:
-    """Return whether two descriptions are of the same version of a query, whoever sent them."""
+    """Return whether two descriptions describe the same version of a query; who sent them doesn't matter."""
     return replace(one, query_id="") == replace(other, query_id="")

@@ -166,7 +166,7 @@ SHARED = "[[1]" + ".map(x, [x, x])" * 25 + "].all(z, z == z)"
     ],
 )
 def test_one_evaluation_cannot_exhaust_memory_or_time(expression: str, seconds: float) -> None:
-    """The operating system may end the process: the scan then goes on without the rules."""
+    """If the operating system ends the process, the scan goes on without the rules."""
     program = (
         "import resource; from registry.pipeline.workers import contract_rules as c;"
         "from tests.pipeline.test_contract_rules import GOOD, avro, counted, rule;"

@@ -16,6 +16,8 @@ from registry.checkpoints.object_store import ObjectStore
 from registry.checkpoints.plans.migration import Migration, make_migration
 from registry.checkpoints.plans.model import (
     KINDS,
+    STATUSES_OF,
+    VERDICTS_OF,
     CheckStatus,
     OperatorCheck,
     PlannedState,
@@ -65,12 +67,6 @@ from registry.formats.policies.spark_state.rules import EFFECTS
 from registry.formats.policies.spark_state.schema_changes import change
 
 _DEFAULTS: Final[Mapping[str, str]] = {VALUE_SCHEMAS: "16", SCHEMA_FILES: "128", SCHEMA_CHECK: "true"}
-_BY_EFFECT: Final[Mapping[str, CheckStatus]] = {
-    "refused": "refused",
-    "fails later": "accepted but fails later",
-    "silently wrong": "accepted but silently wrong",
-    "loses data": "accepted but loses data",
-}
 _WORST_FIRST: Final[tuple[CheckStatus, ...]] = (
     "refused",
     "accepted but fails later",
@@ -82,12 +78,7 @@ _WORST_FIRST: Final[tuple[CheckStatus, ...]] = (
     "unchanged",
     "not checked",
 )
-_VERDICTS: Final[Mapping[CheckStatus, Verdict]] = {
-    "refused": "fails at start",
-    "accepted but fails later": "fails later",
-    "accepted but silently wrong": "silently wrong",
-    "accepted but loses data": "loses data",
-}
+_VERDICTS: Final[Mapping[CheckStatus, Verdict]] = {STATUSES_OF[effect]: VERDICTS_OF[effect] for effect in VERDICTS_OF}
 # Changes reported by the engine that don't concern the fields of the value.
 _BESIDE_VALUES: Final = frozenset({"VARIABLE_CAME_BACK", "KEY_FIELD_RENAMED", "CHECK_DISABLED"})
 #: rows with a value in a field, of all rows: (operator, variable, path) → (filled, rows); path "" counts the variable's
@@ -337,7 +328,7 @@ def _user_key(planned: PlannedState | None, stored_variable: StateVariable | Non
 
 def _status(changes: Sequence[StateChange], otherwise: CheckStatus) -> CheckStatus:
     worst = max((EFFECTS.index(item.effect) for item in changes), default=0)
-    return _BY_EFFECT.get(EFFECTS[worst], otherwise)
+    return STATUSES_OF.get(EFFECTS[worst], otherwise)
 
 
 def _unwrapped(
@@ -419,7 +410,7 @@ def _verdict(
     if error:
         return "fails at start"
     statuses = [item.status for item in variables]
-    statuses += [_BY_EFFECT[item.effect] for item in of_operator if item.effect in _BY_EFFECT]
+    statuses += [STATUSES_OF[item.effect] for item in of_operator if item.effect in STATUSES_OF]
     worst = min((_WORST_FIRST.index(item) for item in statuses), default=len(_WORST_FIRST) - 1)
     return _VERDICTS.get(_WORST_FIRST[worst], "safe" if is_whole else "not checked")
 

@@ -91,6 +91,13 @@ VERDICTS_OF: Final[Mapping[Effect, Verdict]] = {
     "loses data": "loses data",
 }
 CheckStatus = VariableStatus | Literal["accepted but silently wrong", "not checked"]
+#: the status of a variable that an effect means
+STATUSES_OF: Final[Mapping[str, CheckStatus]] = {
+    "refused": "refused",
+    "fails later": "accepted but fails later",
+    "silently wrong": "accepted but silently wrong",
+    "loses data": "accepted but loses data",
+}
 #: each verdict as pages, reports and commands show it
 LABELS: Final[dict[Verdict, str]] = {
     "safe": "Safe",

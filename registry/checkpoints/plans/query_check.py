@@ -14,6 +14,7 @@ from registry.checkpoints.plans.model import (
     APIS,
     OUTPUT_MODES,
     SCALA_OPERATOR,
+    STATUSES_OF,
     TIME_MODES,
     VERDICTS_OF,
     CheckStatus,
@@ -43,12 +44,6 @@ _MEMORY_SINKS: Final = frozenset({"memory", "memorysink"})
 _KNOWN_SPARK: Final = re.compile(r"4\.[0-2]\..*")
 _ONCE: Final = ("availableNow", "once")
 ASYNC_PROGRESS: Final = "asyncProgressTrackingEnabled"
-_STATUSES: Final[dict[str, CheckStatus]] = {
-    "refused": "refused",
-    "fails later": "accepted but fails later",
-    "silently wrong": "accepted but silently wrong",
-    "loses data": "accepted but loses data",
-}
 #: the ends of the names of Spark's own providers
 _PROVIDERS: Final = (".HDFSBackedStateStoreProvider", ".RocksDBStateStoreProvider")
 #: settings of the next start that the description always has
@@ -213,7 +208,7 @@ def _variables(operator: Operator, result: OperatorResult, query: Description) -
         VariableCheck(
             name=variable.label,
             kind=variable.kind,
-            status=_STATUSES.get(EFFECTS[worst], usual),
+            status=STATUSES_OF.get(EFFECTS[worst], usual),
             changes=(),
             stored=to_ddl(json.loads(variable.newest.value_schema)),
             planned=_ddl(planned, variable.name),
