@@ -5,6 +5,7 @@ A broker limits the compressed size only: a batch of 30 KB can hold a message of
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -53,10 +54,7 @@ def _last(piece: Piece, first: int, is_readable: Callable[[Sequence[Piece]], boo
 
 def _smallest(low: int, high: int, holds: Callable[[int], bool]) -> int:
     """Return the smallest number from `low` to `high` for which `holds` is true; it is for `high`."""
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle + 1, high)
-    return low
+    return low + bisect_left(range(low, high), True, key=holds)
 
 
 def _part(piece: Piece, *, first: int | None = None, last: int) -> Piece:
