@@ -448,7 +448,9 @@ SPRING_ALLOW_DELETION = environment.switch(
 SCHEMA_FORMATS = environment.words("SCHEMA_FORMATS", "", "the dotted paths of further schema formats")
 # Child processes that read and compare costly schemas: their number, a request's time limit, their memory.
 SCHEMA_CHILDREN = environment.whole("SCHEMA_CHILDREN", 2, "how many child processes read and compare costly schemas")
-SCHEMA_SECONDS = environment.decimal("SCHEMA_SECONDS", 2, "seconds that a request may use such a process")
+SCHEMA_SECONDS = environment.decimal(
+    "SCHEMA_SECONDS", 2, "seconds of processor time that a request may use of such processes"
+)
 SCHEMA_MEMORY_MIB = environment.whole("SCHEMA_MEMORY_MIB", 512, "MiB of memory that each of them has")
 SCHEMA_MAX_BYTES = environment.whole("SCHEMA_MAX_BYTES", 1_000_000, "the most bytes of a schema")
 # Tags of personal data, ignoring case: the values of such fields are masked (docs/how-to/describe.md).

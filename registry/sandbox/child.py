@@ -16,6 +16,7 @@ import os
 import resource
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -243,21 +244,25 @@ def main(parent: int, memory: int, most_answer: int) -> None:
     exchange.write(codec.encode({"ready": os.getpid()}))
     while (data := exchange.read()) is not None:
         exchange.write(_reply(data, memory, most_answer))
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def _reply(data: bytes, memory: int, most_answer: int) -> bytes:
+    began = time.process_time()
     try:
         job = codec.decode(data)
-        _limit_processor(job["seconds"])
-        reply = codec.encode({"value": perform(job["verb"], job["arguments"], job["options"])} | _fitness(memory))
+        # The kernel ends a process that uses more processor time, even inside a native library (SIGPROF).
+        signal.setitimer(signal.ITIMER_PROF, job["seconds"])
+        value = perform(job["verb"], job["arguments"], job["options"])
+        reply = codec.encode({"value": value} | _state(memory, began))
     except MemoryError:
         # The exception's frames are gone, and their objects with them, so there is room for a short answer.
         forget()
-        return codec.encode({"limit": "memory", "retire": True})
+        return codec.encode({"limit": "memory"} | _state(memory, began) | {"retire": True})
     except Exception as error:  # noqa: BLE001 - sent to the parent, which raises it
-        return codec.encode(_failure(error) | _fitness(memory))
+        return codec.encode(_failure(error) | _state(memory, began))
     if len(reply) > most_answer:
-        return codec.encode({"limit": "answer", "value": len(reply)} | _fitness(memory))
+        return codec.encode({"limit": "answer", "value": len(reply)} | _state(memory, began))
     return reply
 
 
@@ -268,9 +273,9 @@ def _failure(error: Exception) -> dict[str, Any]:
     return {"failure": "".join(traceback.format_exception(error))[-_TRACEBACK:]}
 
 
-def _fitness(memory: int) -> dict[str, Any]:
-    """Return whether this process has grown so much that the next job should get a new one."""
-    return {"retire": _peak() > memory * _FIT}
+def _state(memory: int, began: float) -> dict[str, Any]:
+    """Return the job's processor time, and whether this process has grown so much that the next job needs a new one."""
+    return {"retire": _peak() > memory * _FIT, "seconds": time.process_time() - began}
 
 
 def _peak() -> int:
@@ -287,7 +292,7 @@ def _peak() -> int:
 def _end_with(parent: int) -> None:
     """Make the kernel end this process with its parent, even during a job.
 
-    Only on Linux; elsewhere the processor limit ends it later.
+    Only on Linux; elsewhere the limit of processor time ends it later.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -298,6 +303,7 @@ def _end_with(parent: int) -> None:
 def _restrict(memory: int) -> None:
     os.nice(_NICENESS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its children
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
     # macOS accepts these limits but doesn't enforce them; there only the time limit ends what grows.
     kinds = [(resource.RLIMIT_DATA, memory), (resource.RLIMIT_CORE, 0), (resource.RLIMIT_FSIZE, _FILE_BYTES)]
     for kind, amount in [*kinds, (resource.RLIMIT_NOFILE, _OPEN_FILES)]:
@@ -308,14 +314,6 @@ def _restrict(memory: int) -> None:
         except (ValueError, OSError):
             if sys.platform == "linux":
                 raise
-
-
-def _limit_processor(seconds: int) -> None:
-    """Allow this many further seconds of processor time; the kernel ends a process that uses more (SIGXCPU)."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    soft = int(used.ru_utime + used.ru_stime) + 1 + seconds
-    resource.setrlimit(resource.RLIMIT_CPU, (soft if hard == resource.RLIM_INFINITY else min(soft, hard), hard))
 
 
 if __name__ == "__main__":

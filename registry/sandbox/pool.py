@@ -19,7 +19,7 @@ from typing import Any, Final
 from registry import errors
 from registry.errors import InvalidInput, InvalidSchema, SchemaTooCostly, Unavailable
 from registry.sandbox import codec
-from registry.sandbox.process import MIB, PROGRAM, ChildEnded, ChildProcess, Limits, sweep_folders
+from registry.sandbox.process import MIB, PROGRAM, Allowance, ChildEnded, ChildProcess, Limits, sweep_folders
 
 _RETRY_SECONDS: Final = 1.0
 #: the errors that a child's reply may raise in its caller, by name
@@ -85,25 +85,37 @@ class Pool:
         options: Mapping[str, Any] | None = None,
         *,
         about: str = "the schema",
-        seconds: float | None = None,
+        allowance: Allowance | None = None,
     ) -> Any:
         """Return the answer of a verb of `registry.sandbox.child`.
 
-        `about` names the schema in errors; `seconds` is what is left to this job of the pool's `seconds`, if it isn't
-        the first one about a schema. Raises the engine's own errors, SchemaTooCostly if a limit was reached,
-        Unavailable if all children stay busy, and EngineFailed for a bug of the engine.
+        `about` names the schema in errors; `allowance` is what is left to the request, and is reduced by this job.
+        Raises the engine's own errors, SchemaTooCostly if a limit was reached, Unavailable if all children stay busy
+        or the machine is too busy for the job, and EngineFailed for a bug of the engine.
         """
-        limit = self.limits.seconds if seconds is None else seconds
+        left = allowance or self.allowance()
+        if left.wall <= 0:
+            raise self._ended(ChildEnded("time"), about)
         values = {"verb": verb, "arguments": list(arguments), "options": dict(options or {})}
-        job = codec.encode({**values, "seconds": math.ceil(limit)})
+        job = codec.encode({**values, "seconds": left.processor})
         child = self._take()
+        began = time.monotonic()
+        used = math.inf
         try:
-            reply = child.ask(job, limit)
+            reply = child.ask(job, left.wall)
+            used = reply["seconds"]
         except ChildEnded as end:
-            raise self._too_costly(end, about) from None
+            raise self._ended(end, about) from None
         finally:
+            took = time.monotonic() - began
+            left.wall -= took
+            left.processor -= min(max(used, 0.0), took)  # of one that ended, nobody knows it
             self._give_back(child)
         return self._value(reply, about)
+
+    def allowance(self) -> Allowance:
+        """Return what the jobs of one request may use together."""
+        return Allowance(self.limits.seconds, self.limits.seconds * self.limits.busy)
 
     def _value(self, reply: Mapping[str, Any], about: str) -> Any:
         if "refusal" in reply:
@@ -111,7 +123,7 @@ class Pool:
         if "failure" in reply:
             raise EngineFailed(str(reply["failure"]))
         if "limit" in reply:
-            raise self._too_costly(ChildEnded(str(reply["limit"]), str(reply.get("value", ""))), about)
+            raise self._ended(ChildEnded(str(reply["limit"]), str(reply.get("value", ""))), about)
         return reply["value"]
 
     # -- whose turn it is ---------------------------------------------------------------------------------------------
@@ -229,7 +241,11 @@ class Pool:
         for child in inherited:
             child.forget()
 
-    def _too_costly(self, end: ChildEnded, about: str) -> SchemaTooCostly:
+    def _ended(self, end: ChildEnded, about: str) -> SchemaTooCostly | Unavailable:
+        if end.limit == "time":
+            wall = self.limits.seconds * self.limits.busy
+            what = f"Reading and comparing {about} didn't end within {wall:.2g} s, because the server is too busy."
+            return self._ask_again(what, math.ceil(self.limits.seconds))
         sentence = _MET.get(end.limit, _MET["crash"]).format(
             about=about,
             seconds=self.limits.seconds,
@@ -249,7 +265,6 @@ _FAULTS: Final[Mapping[str, str]] = {
 }
 _CURE: Final = "Use fewer alternatives, less nesting or smaller schemas."
 _MET: Final[Mapping[str, str]] = {
-    "time": "Reading and comparing {about} takes more than {seconds:.2g} s, which is the limit.",
     "processor": "Reading and comparing {about} takes more than {seconds:.2g} s of processor time, which is the limit.",
     "memory": "Reading or comparing {about} takes more than {memory} MiB of memory, which is the limit.",
     "answer": "The result for {about} takes more than {answer} MiB, which is the limit.",

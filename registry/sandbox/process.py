@@ -26,19 +26,28 @@ MIB: Final = 1024 * 1024
 class Limits:
     """The limits of a pool and of each of its children.
 
-    `seconds` is the wall-clock time of one job, and how long a caller waits for a free child; a job also uses at most
-    `seconds` of processor time, rounded up. `memory` is in bytes, of a child's private data. `answer` is in bytes, as
-    JSON. After `jobs` jobs a child is replaced. At most `waiting` callers wait at a time. If no child is busy, the
+    `seconds` is the processor time of one job, and how long a caller waits for a free child. On a busy machine a job
+    takes longer, at most `busy` times as long. `memory` is in bytes, of a child's private data. `answer` is in bytes,
+    as JSON. After `jobs` jobs a child is replaced. At most `waiting` callers wait at a time. If no child is busy, the
     first one is only starting: then a caller waits up to `start` seconds.
     """
 
     children: int = 2
     seconds: float = 2.0
+    busy: float = 5.0
     memory: int = 512 * MIB
     answer: int = 4 * MIB
     jobs: int = 200
     waiting: int = 4
     start: float = 10.0
+
+
+@dataclass(slots=True)
+class Allowance:
+    """What is left to the jobs of one request: seconds of processor time, and of waiting for them to end."""
+
+    processor: float
+    wall: float
 
 
 _ROOT: Final = Path(__file__).resolve().parent.parent.parent
@@ -116,12 +125,15 @@ class ChildProcess:
         return self._process.poll() is None and not select.select([self._output], [], [], 0)[0]
 
     def ask(self, job: bytes, seconds: float) -> dict[str, Any]:
-        """Send an encoded job; return the answer. Raises ChildEnded after the child ended or was killed."""
+        """Send an encoded job; return the answer, within `seconds` by the clock.
+
+        Raises ChildEnded after the child ended or was killed.
+        """
         deadline = time.monotonic() + seconds
         self.jobs += 1
         self._write(len(job).to_bytes(LENGTH_BYTES, "big") + job, deadline)
         reply = self._read(deadline)
-        if not isinstance(reply, dict):
+        if not isinstance(reply, dict) or not isinstance(reply.get("seconds"), float) or not reply["seconds"] >= 0:
             self._kill()
             raise ChildEnded("crash", "its answer is none")
         self.is_fit = reply.get("retire") is False and self.jobs < self._limits.jobs
@@ -194,7 +206,7 @@ class ChildProcess:
         self._errors.seek(0, os.SEEK_END)
         self._errors.seek(max(self._errors.tell() - _LAST_WORDS, 0))
         error_text = self._errors.read().decode("utf-8", "replace").strip()
-        if status == -signal.SIGXCPU:
+        if status == -signal.SIGPROF:
             return ChildEnded("processor")
         if any(sign in error_text for sign in _OUT_OF_MEMORY):
             return ChildEnded("memory", error_text)

@@ -31,6 +31,14 @@ def spin() -> None:
         pass
 
 
+def burn(seconds: float) -> float:
+    """Use so much processor time."""
+    began = time.process_time()
+    while time.process_time() - began < seconds:
+        pass
+    return seconds
+
+
 def sleep(seconds: float) -> float:
     time.sleep(seconds)
     return seconds
@@ -94,7 +102,7 @@ def exploding(blocks: int) -> dict[str, Any]:
 BOMBS: dict[str, Callable[..., Any]] = {
     bomb.__name__: bomb
     for bomb in (
-        allocate, allocate_in_rust, spin, sleep, die, leave, chatter, forge, big, environment, echo, fault, strange,
+        allocate, allocate_in_rust, spin, burn, sleep, die, leave, chatter, forge, big, environment, echo, fault, strange,
     )
 }  # fmt: skip
 _real = child.perform

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
@@ -15,7 +14,7 @@ from django.dispatch import receiver
 from registry.errors import SchemaTooCostly
 from registry.formats import format_of
 from registry.sandbox.pool import Pool
-from registry.sandbox.process import MIB, Limits
+from registry.sandbox.process import MIB, Allowance, Limits
 
 #: with less than this left of a request's allowance, no child is used
 _LEAST_SECONDS: Final = 0.05
@@ -38,38 +37,32 @@ def prestart() -> None:
 
 def run_in_child(verb: str, sent: Sequence[Any], options: Mapping[str, Any], about: str) -> Any:
     """Run a job in a child, within what is left of the current request's allowance."""
-    limit = pool().limits.seconds
-    left = limit - (_spent.seconds or 0.0)
-    if left < _LEAST_SECONDS:
+    left = _request.allowance
+    if left is not None and left.processor < _LEAST_SECONDS:
         raise SchemaTooCostly(
-            f"Reading and comparing the schemas of one request exceeds the limit of {limit:.2g} s before it reaches "
-            f"{about}. Use smaller schemas, or compare with fewer versions."
+            f"Reading and comparing the schemas of one request exceeds the limit of {pool().limits.seconds:.2g} s of "
+            f"processor time before it reaches {about}. Use smaller schemas, or compare with fewer versions."
         )
-    begin = time.monotonic()
-    try:
-        return pool().run(verb, sent, options, about=about, seconds=left)
-    finally:
-        if _spent.seconds is not None:
-            _spent.seconds += time.monotonic() - begin
+    return pool().run(verb, sent, options, about=about, allowance=left)
 
 
-class _Spent(threading.local):
-    """Seconds that this thread's current request has used in children; None outside of a request."""
+class _Request(threading.local):
+    """What this thread's current request may still use of the children; None outside of a request."""
 
-    seconds: float | None = None
+    allowance: Allowance | None = None
 
 
-_spent = _Spent()
+_request = _Request()
 
 
 @receiver(request_started, dispatch_uid="schema allowance begins")
 def _begin_allowance(**signal: Any) -> None:
-    _spent.seconds = 0.0
+    _request.allowance = pool().allowance()
 
 
 @receiver(request_finished, dispatch_uid="schema allowance ends")
 def _end_allowance(**signal: Any) -> None:
-    _spent.seconds = None
+    _request.allowance = None
 
 
 def label_of(schema_type: str, text: str) -> str:
