@@ -30,6 +30,8 @@ LONGEST_REASON = 300
 NO_LIBRARY = "the Spark workers' Python has no cel_expr_python; install it"
 TOO_LARGE = f"messages of more than {LARGEST // 1024} KB aren't evaluated"
 TOO_SLOW = "evaluating the rule takes too long; it was given up for the rest of the messages"
+TOO_DEEP = "the expression isn't valid: it has more than 32 levels"
+NO_CONTAINER = " (in container '')"
 OPEN_PATTERN = "the pattern of matches() isn't a literal"
 #: the kinds that Confluent's clients call primitive, with their names there; enums and fixed aren't
 TYPE_NAMES = {
@@ -140,8 +142,7 @@ class Condition:
         except ImportError:
             self._reason = NO_LIBRARY
         except Exception as error:  # noqa: BLE001  whatever the compiler raises: the text is about the expression
-            text = str(error).partition("<input>:")[2].partition("\n")[0] or str(error)
-            self._reason = f"the expression isn't valid: {text[:LONGEST_REASON]}"
+            self._reason = _invalid(str(error))
 
     def _broken_paths(self, decoded: Any) -> list[str] | None:
         """Return the fields that break the condition, empty for the message as a whole; None if it holds."""
@@ -170,6 +171,14 @@ class Condition:
             if len(results) < len(self._programs or ()) and not results[-1]:
                 return True  # the guard is false
         return results[-1]
+
+
+def _invalid(error: str) -> str:
+    """Return why an expression can't be compiled, from the compiler's text, without its marks for no position."""
+    if "recursion limit exceeded" in error:
+        return TOO_DEEP
+    text = error.partition("<input>:")[2].partition("\n")[0] or error
+    return f"the expression isn't valid: {text.removeprefix('-1:-1: ').replace(NO_CONTAINER, '')[:LONGEST_REASON]}"
 
 
 def _environment(decoded: Any, *, is_field: bool) -> Any:
@@ -241,6 +250,8 @@ def _reason(text: str) -> str:
         return f"no operator or function takes these types: {overload['signature'][:100]}"
     if text.startswith("NOT_FOUND"):
         return "the message lacks a field or key that the expression reads"
+    if "invalid regular expression: " in text:  # a literal of the expression, see OPEN_PATTERN
+        return f"the pattern of matches() isn't valid: {text.partition('expression: ')[2][:100]}"
     if "budget exceeded" in text:
         return "the expression takes more than 10,000 iterations"
     return "divide by zero" if "divide by zero" in text else "the expression can't be evaluated on the message"
