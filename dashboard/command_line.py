@@ -14,6 +14,7 @@ from argparse import ArgumentParser
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NoReturn
 
+from dashboard.resources import product_version
 from dashboard.runtime.programs import CELERY, QUEUES, THRIFTY, most_files, web_arguments, worker_arguments
 
 DESCRIPTION: Final = """\
@@ -28,7 +29,8 @@ usage: schemadesk COMMAND [OPTIONS]
   doctor                check every part, and say how to mend it
   backup, restore       one file with the database and the secrets
 
-`schemadesk COMMAND --help` shows the options of a command, `schemadesk help` Django's other commands.
+`schemadesk COMMAND --help` shows the options of a command, `schemadesk help` Django's other commands, `schemadesk
+--version` the version.
 """
 
 
@@ -38,6 +40,9 @@ def main(argv: Sequence[str] = sys.argv) -> int:
     command, arguments = (argv[1], list(argv[2:])) if len(argv) > 1 else ("", [])
     if command in ("", "-h", "--help"):
         sys.stdout.write(DESCRIPTION)
+        return 0
+    if command == "--version":
+        sys.stdout.write(f"Schemadesk {product_version()}\n")
         return 0
     if service := SERVICES.get(command):
         service(arguments)

@@ -22,6 +22,7 @@ from prometheus_client import (
     Counter,
     Gauge,
     Histogram,
+    Info,
     generate_latest,
 )
 from redis.exceptions import RedisError
@@ -49,6 +50,8 @@ REQUEST_SECONDS: Final = Histogram(
     ["api", "status"],
     buckets=BUCKETS,
 )
+INFO: Final = Info("schemadesk", "The version of Schemadesk.")
+INFO.info({"version": settings.PRODUCT_VERSION})
 
 
 class MeasuredApplication:

@@ -21,6 +21,7 @@ from dashboard.database import circuit_breaker
 from dashboard.runtime.valkey import celery_form
 
 BASE_DIR = resources.ROOT
+PRODUCT_VERSION = resources.product_version()
 DATA_DIR = Path(
     environment.text(
         "SCHEMADESK_DATA",

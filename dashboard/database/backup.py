@@ -30,7 +30,6 @@ from django.db.migrations.recorder import MigrationRecorder
 from dashboard.runtime import PartFailed, PartMissing
 from dashboard.runtime.layout import write_private
 from dashboard.runtime.postgres import find_programs
-from registry.api.confluent.schema_views import product_version
 from registry.audit.hash_chain import head, verify
 from registry.errors import InvalidInput, WrongState
 
@@ -79,7 +78,7 @@ def back_up(path: Path, *, with_secrets: bool = True) -> Manifest:
             )
         parts = _secrets() if with_secrets else {}
         digests = _digests(dump, parts)
-        manifest = Manifest(FORMAT, product_version(), datetime.now(UTC).isoformat(), parts=digests, **facts)
+        manifest = Manifest(FORMAT, settings.PRODUCT_VERSION, datetime.now(UTC).isoformat(), parts=digests, **facts)
         whole = Path(folder) / "backup.tar"
         whole.touch(mode=0o600)
         with whole.open("wb") as file, tarfile.open(fileobj=file, mode="w") as archive:

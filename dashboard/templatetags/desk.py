@@ -135,6 +135,12 @@ def relative(moment: datetime, now: datetime) -> str:
     return date_format(timezone.localtime(moment), "j M Y")
 
 
+@register.simple_tag
+def product_version() -> str:
+    """Render the version of Schemadesk."""
+    return str(settings.PRODUCT_VERSION)
+
+
 @register.simple_tag(takes_context=True)
 def ago(context: Context, moment: datetime | None, none: str = "") -> SafeString | str:
     """Render a moment relative to the page's `now`, with the exact time in `title` and `datetime` (see `at`)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import signal
 import subprocess
@@ -147,6 +148,7 @@ def test_an_installed_package_serves_is_backed_up_and_is_restored(
     backup, key = tmp_path / "monday.tar", tmp_path / "key"
     with database(filled=True) as one, database(filled=False) as other:
         assert "web server" in program().stdout
+        assert re.fullmatch(r"Schemadesk \d+\.\d+\.\d+\n", program("--version").stdout)
         program("migrate", **one)
         assert "no issues" in program("check", "--deploy", "--fail-level", "WARNING", **one).stdout
         assert "The admin ops signs in with" in program("prepare", "--admin", "ops", **one).stdout

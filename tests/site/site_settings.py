@@ -10,6 +10,7 @@ SECRET_KEY = "only for looking at sample pages"
 DEBUG = False
 ALLOWED_HOSTS = ["*"]
 ROOT_URLCONF = "tests.site.urls"
+PRODUCT_VERSION = "1.0.0"
 LANGUAGE_CODE = "en"
 USE_TZ = True
 TIME_ZONE = "UTC"

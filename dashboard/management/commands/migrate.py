@@ -1,8 +1,8 @@
-"""`manage.py migrate`: Django's command, with fewer checks, and a refusal of partly applied squashed migrations."""
+"""`manage.py migrate`: Django's command, with fewer checks and short waits for locks; it refuses half a squashed history."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from django.core.checks import Tags
 from django.core.management.base import CommandError
@@ -11,6 +11,13 @@ from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
+from psycopg.errors import LockNotAvailable
+from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
+
+#: requests queue behind a migration that waits for a lock, so it soon lets them through and tries again
+LOCK_TIMEOUT: Final = "3s"
+LOCK_PAUSE: Final = 2.0  # seconds
+LOCK_PATIENCE: Final = 300.0  # seconds
 
 
 class Command(migrate.Command):
@@ -21,8 +28,25 @@ class Command(migrate.Command):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Migrate a database that is empty, up to date, or has all replaced migrations."""
-        refuse_half_a_history(connections[options["database"]])
-        super().handle(*args, **options)
+        connection = connections[options["database"]]
+        refuse_half_a_history(connection)
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT set_config('lock_timeout', %s, false)", [LOCK_TIMEOUT])
+        for attempt in Retrying(
+            retry=retry_if_exception(_is_lock_timeout),
+            stop=stop_after_delay(LOCK_PATIENCE),
+            wait=wait_fixed(LOCK_PAUSE),
+            before_sleep=lambda _: self.stderr.write("Another transaction has a lock; trying again."),
+            reraise=True,
+        ):
+            with attempt:
+                super().handle(*args, **options)
+        with connection.cursor() as cursor:
+            cursor.execute("RESET lock_timeout")
+
+
+def _is_lock_timeout(error: BaseException) -> bool:
+    return isinstance(error.__cause__, LockNotAvailable)
 
 
 def refuse_half_a_history(connection: BaseDatabaseWrapper) -> None:

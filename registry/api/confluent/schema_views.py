@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import tomllib
-from importlib import metadata
-from pathlib import Path
 from typing import Any, Final
 
 from django.conf import settings
@@ -313,7 +309,7 @@ class ServerVersion(ConfluentView):
 
     def get(self, request: Request, **address: Any) -> Response:
         """Return the product's version."""
-        return Response({"version": product_version(), "commitId": settings.COMMIT_ID})
+        return Response({"version": settings.PRODUCT_VERSION, "commitId": settings.COMMIT_ID})
 
 
 class Deployment(ConfluentView):
@@ -324,12 +320,3 @@ class Deployment(ConfluentView):
     def get(self, request: Request, **address: Any) -> Response:
         """Return no attributes: the deployment isn't disclosed."""
         return Response({"attributes": {}})
-
-
-@functools.cache
-def product_version() -> str:
-    """Return the version in pyproject.toml, or of the installed package."""
-    file = Path(settings.BASE_DIR) / "pyproject.toml"
-    if not file.exists():
-        return metadata.version("schemadesk")
-    return str(tomllib.loads(file.read_text(encoding="utf-8"))["project"]["version"])
