@@ -32,7 +32,7 @@ DEV_LOCK = "requirements-dev.lock"
 # uv halves the time that pip takes (26 s instead of 60 s on two cores).
 UV_LOCK = ROOT / "dashboard" / "runtime" / "installer.lock"
 # Commands that need the tools of development too. `tool` runs one of them: `manage.py tool ruff check`.
-DEV_COMMANDS = ("test", "lint", "tool", "messages")
+DEV_COMMANDS = ("test", "lint", "tool", "messages", "docs")
 DEV_SUMMARIES = {
     "test": "Run the tests. All other arguments go to pytest.",
     "tool": "Run a development tool of .venv, such as ruff or mypy.",
