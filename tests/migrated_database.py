@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,8 +15,10 @@ from pathlib import Path
 from typing import Any, Final
 from unittest import mock
 
+import psycopg
 from django.core import management
 from django.db import connection
+from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from dashboard.runtime.layout import cache_folder
@@ -75,9 +78,28 @@ def write(path: Path) -> None:
         old.unlink(missing_ok=True)
 
 
-def dump(database: str) -> str:
+def dump(database: str, *options: str) -> str:
     """The script that makes what is in that database, without the commands that psql alone knows."""
     address = make_conninfo(os.environ["DATABASE_OWNER_URL"], dbname=database)
-    command = [find_programs().folder / "pg_dump", "--inserts", address]
+    command = [find_programs().folder / "pg_dump", "--inserts", *options, address]
     text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("\\"))
+
+
+@contextmanager
+def new_database(text: str = "") -> Iterator[dict[str, str]]:
+    """A database of its own, empty or as a script makes it; gives its variables. It goes in the end."""
+    name = f"fresh_{secrets.token_hex(4)}"
+    owner = os.environ["DATABASE_OWNER_URL"]
+    with psycopg.connect(make_conninfo(owner, dbname="postgres"), autocommit=True) as server:
+        server.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        try:
+            if text:
+                with psycopg.connect(make_conninfo(owner, dbname=name)) as fresh:
+                    fresh.execute(text.encode())
+            yield {
+                "DATABASE_URL": make_conninfo(os.environ["DATABASE_URL"], dbname=name),
+                "DATABASE_OWNER_URL": make_conninfo(owner, dbname=name),
+            }
+        finally:
+            server.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import secrets
 import signal
 import subprocess
 import sys
@@ -15,16 +14,14 @@ import urllib.error
 import urllib.request
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import psycopg
 import pytest
-from psycopg import sql
-from psycopg.conninfo import make_conninfo
 
 from dashboard.runtime.layout import free_port
-from tests.migrated_database import ROOT, script
+from tests.migrated_database import ROOT, new_database, script
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("package")]
 #: what pip writes for the package's entry point
@@ -49,23 +46,9 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@contextmanager
-def database(*, filled: bool) -> Iterator[dict[str, str]]:
+def database(*, filled: bool) -> AbstractContextManager[dict[str, str]]:
     """A database of its own, empty or with the tables; gives its variables."""
-    name = f"package_{secrets.token_hex(4)}"
-    owner = os.environ["DATABASE_OWNER_URL"]
-    with psycopg.connect(make_conninfo(owner, dbname="postgres"), autocommit=True) as connection:
-        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
-        try:
-            if filled and script().exists():  # else `migrate` makes them
-                with psycopg.connect(make_conninfo(owner, dbname=name)) as fresh:
-                    fresh.execute(script().read_text())
-            yield {
-                "DATABASE_URL": make_conninfo(os.environ["DATABASE_URL"], dbname=name),
-                "DATABASE_OWNER_URL": make_conninfo(owner, dbname=name),
-            }
-        finally:
-            connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+    return new_database(script().read_text() if filled and script().exists() else "")  # else `migrate` makes them
 
 
 @pytest.fixture
