@@ -211,6 +211,7 @@ FORMS: Final[dict[str, type]] = {
     "MESSAGE_TYPE_CHANGED": scan_forms.MessageTypes,
     "TOPIC_SILENT": scan_forms.TopicVolumeEvidence,
     "VOLUME_CHANGED": scan_forms.TopicVolumeEvidence,
+    "VERSION_SILENT": scan_forms.VersionSilent,
     "FIELD_UNDECLARED": scan_forms.FieldUndeclared,
     "FIELD_MISSING": scan_forms.FieldMissing,
     "FIELD_TYPE_WRONG": scan_forms.FieldKindWrong,

@@ -205,6 +205,15 @@ class TopicVolumeEvidence(TypedDict):
     by_day: list[value_types.DayRow]
 
 
+class VersionSilent(TopicVolumeEvidence):
+    """The messages are those of one version."""
+
+    framing: str
+    mark: str
+    schema_id: NotRequired[int]
+    owners: str
+
+
 class NotDecoded(OfTopic):
     """`messages` carry the mark; missing if some of them were decoded, or may be counted twice."""
 

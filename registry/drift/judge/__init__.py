@@ -30,6 +30,7 @@ from registry.drift.judge.model import (
     TopicSide,
     TopicVolume,
 )
+from registry.drift.judge.silent_versions import judge_silent_versions
 from registry.drift.judge.streaming_queries import judge_state
 from registry.drift.judge.topic_observations import SIDES, SideSubjects, collect_marks, group_by_topic, subjects_of_side
 from registry.drift.judge.topics import judge_expired, judge_recreated, judge_topic
@@ -122,6 +123,7 @@ def judge(
         findings += judge_topic(reading, registered, memory)
         findings += judge_fields(reading, registered, memory)
         findings += judge_contracts(reading, registered, memory)
+        findings += judge_silent_versions(reading, registered, memory)
         findings += judge_limits(reading)
     if topics:
         findings += subjects_without_topic(registered, memory)

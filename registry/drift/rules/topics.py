@@ -276,6 +276,16 @@ TOPIC_RULES: Final = (
         "At most 0.4 times the usual, or as a `notice` at least twice of it, in two periods in a row, and not what most "
         "topics of the source do at the same time.",
     ),
+    Rule(
+        "VERSION_SILENT",
+        "notice",
+        "{topic} has no message with {mark} ({owners}) since {last}. Each of {days} before had {usual}. The messages of "
+        "the other versions go on and don't replace them. Confidence: {sure}.",
+        "Check that the producers of this version run and reach the cluster. If they were switched off on purpose, mark "
+        "the version as deprecated, or acknowledge the finding without an end.",
+        "On at least 7 days, each with at least 50 messages of the version, and none on a whole day since. Only where "
+        "producers write different versions, and fields are scanned.",
+    ),
 )
 
 
