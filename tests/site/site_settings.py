@@ -15,6 +15,7 @@ LANGUAGE_CODE = "en"
 USE_TZ = True
 TIME_ZONE = "UTC"
 SCHEMA_FORMATS: list[str] = []
+SCHEMA_CHILDREN, SCHEMA_SECONDS, SCHEMA_MEMORY_MIB = 1, 1.0, 256  # limits of requests; no child starts
 SOURCE_KINDS: list[str] = []
 CHECKPOINT_PROTOCOLS = ("file", "s3")
 CHECKPOINT_ROOTS = [Path("/var/lib/schemadesk")]
