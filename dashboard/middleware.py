@@ -44,14 +44,16 @@ class ApiMiddleware:
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
         self._api = HostCheckMiddleware(_ViewHandler().answer)
-        self._headers = _security_headers()
+        self._headers = {
+            request().is_secure(): _security_headers(request()) for request in (HttpRequest, _HttpsRequest)
+        }
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Answer an API request, and pass on a page's."""
         if request.path.startswith("/ui/"):
             return self.get_response(request)
         response = self._api(request)
-        for name, value in self._headers:
+        for name, value in self._headers[request.is_secure()]:
             response.headers.setdefault(name, value)
         return response
 
@@ -79,11 +81,16 @@ def _resolved(resolver: URLResolver, path: str) -> ResolverMatch:
     return resolver.resolve(path)
 
 
-def _security_headers() -> list[tuple[str, str]]:
-    """Return the headers that the pages' security middlewares add; they are constant, so this runs once."""
+class _HttpsRequest(HttpRequest):
+    def _get_scheme(self) -> str:
+        return "https"
+
+
+def _security_headers(request: HttpRequest) -> list[tuple[str, str]]:
+    """Return the headers that the pages' security middlewares add; only the scheme makes a difference."""
     names = set(HttpResponse().headers)
     respond = CSPMiddleware(XFrameOptionsMiddleware(SecurityMiddleware(lambda request: HttpResponse())))
-    return [(name, value) for name, value in respond(HttpRequest()).headers.items() if name not in names]
+    return [(name, value) for name, value in respond(request).headers.items() if name not in names]
 
 
 class PackedPagesMiddleware(GZipMiddleware):
@@ -95,6 +102,19 @@ class PackedPagesMiddleware(GZipMiddleware):
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         """Compress the response if it is a page."""
         return super().process_response(request, response) if request.path.startswith("/ui/") else response
+
+
+class PrivatePagesMiddleware:
+    """Lets no browser and no proxy keep a page: another person at the same computer must not see it."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Answer the request."""
+        response = self.get_response(request)
+        response.headers.setdefault("Cache-Control", "no-store")
+        return response
 
 
 class HostCheckMiddleware:

@@ -6,16 +6,19 @@ import json
 import logging
 import re
 import secrets
+import time
 from collections.abc import Callable
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
 
 HEADER: Final = "X-Request-ID"
 #: what a proxy may send; anything else could forge lines of the log
 _ACCEPTED: Final = re.compile(r"[A-Za-z0-9_.:/+=-]{8,128}")
+#: what could end a line or steer a terminal
+_CONTROLS: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
 _CURRENT: Final[ContextVar[str]] = ContextVar("request_id", default="")
 
 
@@ -45,12 +48,23 @@ class RequestIdMiddleware:
 
 
 class LineFormatter(logging.Formatter):
-    """A line for people: time, level, logger, message, and the request's id if there is one."""
+    """A line for people: time (UTC), level, logger, message, and the request's id if there is one."""
 
-    def format(self, record: logging.LogRecord) -> str:
-        """Return the line, and a traceback below it."""
+    converter = staticmethod(time.gmtime)
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the base class's name
+        """Return the line; a text of a caller can't begin another one."""
         record.during = f" [request {number}]" if (number := request_id()) else ""
-        return super().format(record)
+        record.message = _CONTROLS.sub(_escaped, record.message)
+        return super().formatMessage(record)
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - the base class's name
+        """Return the traceback, indented, so that no line of it looks like one of the log."""
+        return "\n".join(f"  {_CONTROLS.sub(_escaped, line)}" for line in super().formatException(ei).split("\n"))
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return repr(match[0])[1:-1]
 
 
 class JsonFormatter(logging.Formatter):
@@ -66,4 +80,5 @@ class JsonFormatter(logging.Formatter):
             "request_id": request_id() or None,
             "exception": self.formatException(record.exc_info) if record.exc_info else None,
         }
-        return json.dumps({name: value for name, value in values.items() if value is not None}, ensure_ascii=False)
+        text = json.dumps({name: value for name, value in values.items() if value is not None}, ensure_ascii=False)
+        return _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)

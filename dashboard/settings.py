@@ -227,6 +227,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "dashboard.middleware.PackedPagesMiddleware",
+    "dashboard.middleware.PrivatePagesMiddleware",
     "dashboard.middleware.HostCheckMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -294,6 +295,12 @@ OIDC_CLIENT_ID = environment.text("OIDC_CLIENT_ID", "", "the client that the iss
 OIDC_SECRET = environment.text("OIDC_SECRET", "", "the name of the client's secret in SCHEMADESK_SECRETS_DIR")
 OIDC_NAME = environment.text("OIDC_NAME", "single sign-on", "what the button calls the issuer")
 OIDC_SCOPES = environment.words("OIDC_SCOPES", "openid profile email", "the scopes that are asked for", separator=" ")
+OIDC_ACR = environment.words(
+    "OIDC_ACR",
+    "",
+    "the `acr` values of which the issuer must report one, such as that of a second factor",
+    separator=" ",
+)
 OIDC_GROUPS_CLAIM = environment.text("OIDC_GROUPS_CLAIM", "groups", "the claim with a person's groups")
 OIDC_GROUPS = tuple(
     (claimed.strip(), group.strip())
@@ -315,7 +322,14 @@ PASSWORD_HASHERS = ["django.contrib.auth.hashers.ScryptPasswordHasher"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "dashboard.people.passwords.ContextWordsValidator"},
+    {"NAME": "dashboard.people.passwords.BreachedPasswordsValidator"},
 ]
+BREACHED_PASSWORDS = environment.text(
+    "SCHEMADESK_BREACHED_PASSWORDS",
+    "",
+    "a file of passwords that nobody may choose: a SHA-1 in each line, in order, such as the published Pwned Passwords",
+)
 
 STATIC_URL = "/ui/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
@@ -338,15 +352,30 @@ CONTENT_SECURITY_POLICY = {
         "frame-ancestors": ["'none'"],
     }
 }
-SESSION_COOKIE_HTTPONLY = True
+SESSION_ENGINE = "dashboard.people.sessions"
+SESSION_COOKIE_AGE = 3600 * environment.whole(
+    "SCHEMADESK_SESSION_HOURS", 336 if UNDER_UP else 24, "hours after which people sign in again; 336 under `up`"
+)
+SESSION_IDLE_SECONDS = 60 * environment.whole(
+    "SCHEMADESK_SESSION_IDLE_MINUTES",
+    20_160 if UNDER_UP else 480,
+    "minutes without a request after which people sign in again; 20160 under `up`",
+)
+SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not UNDER_UP and "pytest" not in sys.modules
-SESSION_COOKIE_NAME = "schemadesk_session"
+# A browser takes a cookie with this prefix only over HTTPS from this host, for all paths.
+_cookie_prefix = "__Host-" if SESSION_COOKIE_SECURE else ""
+SESSION_COOKIE_NAME = f"{_cookie_prefix}schemadesk_session"
+CSRF_COOKIE_NAME = f"{_cookie_prefix}csrftoken"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_HSTS_SECONDS = environment.whole(
     "SCHEMADESK_HSTS_SECONDS",
     0 if UNDER_UP else 86_400,
     "seconds that a browser which came by HTTPS insists on it for this host; 0 under `up`",
+)
+SECURE_HSTS_INCLUDE_SUBDOMAINS = environment.switch(
+    "SCHEMADESK_HSTS_SUBDOMAINS", "whether such a browser insists on HTTPS for all hosts below this one too"
 )
 SECURE_REFERRER_POLICY = "same-origin"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024

@@ -13,6 +13,8 @@ from django.http import HttpResponse
 from django.utils import formats
 from django.utils.translation import gettext
 
+from registry.audit.selectors import csv_cell
+
 DAYS: Final = 30
 # The drawing is stretched to its place; labels stand outside, so that they are legible at any width.
 STEP, HEIGHT = 10, 100
@@ -147,9 +149,9 @@ def chart_csv(chart: Chart | None, name: str, *, step: str = "day") -> HttpRespo
         content_type="text/csv", headers={"Content-Disposition": f'attachment; filename="{name}.csv"'}
     )
     writer = csv.writer(response)
-    writer.writerow([step, *(chart.series if chart else ()), "marks"])
+    writer.writerow([step, *(csv_cell(name) for name in (chart.series if chart else ())), "marks"])
     for row in reversed(chart.rows if chart else ()):
-        writer.writerow([row.label, *row.values, "; ".join(row.marks)])
+        writer.writerow([row.label, *row.values, csv_cell("; ".join(row.marks))])
     return response
 
 

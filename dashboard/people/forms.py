@@ -165,6 +165,16 @@ class DeactivateForm(PeopleForm):
         return {**self.cleaned_data, "active": self.active}
 
 
+class EndSessionsForm(PeopleForm):
+    """A form that signs a person out everywhere."""
+
+    do, service = "end", staticmethod(services.end_sessions)
+    label, success = _("End sessions"), _("Sessions ended.")
+    loses = _("This person is signed out everywhere and can sign in again. Their API tokens stay valid.")
+
+    username = forms.CharField()
+
+
 class ReopenForm(DeactivateForm):
     """A form that reactivates an account."""
 
@@ -237,6 +247,7 @@ FORMS: Final[dict[str, type[PeopleForm]]] = {
         *(GroupGrantForm, JoinForm, GroupOwnerForm),
         *(
             DeactivateForm,
+            EndSessionsForm,
             ReopenForm,
             RevokeForm,
             GroupRevokeForm,

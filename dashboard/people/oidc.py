@@ -123,6 +123,7 @@ class IssuerAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allaut
         subject = identity.get("sub")
         if not isinstance(subject, str) or not 1 <= len(subject) <= SUBJECT_LENGTH or not subject.isprintable():
             raise OAuth2Error("The id token has no subject that can be used.")
+        check_strength(identity)
         claims = dict(identity)
         if "userinfo_endpoint" in self.openid_config:
             userinfo = self._fetch_user_info(token.token)
@@ -156,6 +157,11 @@ class IssuerProvider(OpenIDConnectProvider):  # type: ignore[misc]
         self.app.settings["oauth_pkce_enabled"] = True
         params: dict[str, str] = super().get_pkce_params()
         return params
+
+    def get_auth_params(self) -> dict[str, str]:
+        """Ask for a sign-in of the required strength."""
+        strength = {"acr_values": " ".join(settings.OIDC_ACR)} if settings.OIDC_ACR else {}
+        return {**super().get_auth_params(), **strength}
 
     def extract_extra_data(self, data: dict[str, Any]) -> dict[str, Any]:
         """Return nothing: claims aren't stored."""
@@ -244,6 +250,12 @@ class IssuerAccounts(DefaultSocialAccountAdapter):  # type: ignore[misc]
         """Show the failure page; the reason is only in the log."""
         logger.warning("sign-in through the issuer failed: %s %s", error, str(exception or "")[:500])
         raise ImmediateHttpResponse(render(request, "account/oidc_failed.html", status=403))
+
+
+def check_strength(claims: Mapping[str, Any]) -> None:
+    """Raise OAuth2Error unless the issuer says that the sign-in had one of the required strengths."""
+    if settings.OIDC_ACR and claims.get("acr") not in settings.OIDC_ACR:
+        raise OAuth2Error(f"The sign-in had the strength {str(claims.get('acr'))[:80]!r}, which OIDC_ACR doesn't list.")
 
 
 def client_secret() -> str:

@@ -1,7 +1,8 @@
-"""Local accounts: only administrators create them, and failed sign-ins are limited."""
+"""Local accounts: only administrators create them, and failed sign-ins are limited and logged."""
 
 from __future__ import annotations
 
+import logging
 import secrets
 from typing import Any, Final
 
@@ -11,6 +12,7 @@ from allauth.account.internal.flows.login import AUTHENTICATION_METHODS_SESSION_
 from allauth.core.internal import ratelimit
 from allauth.core.internal.ratelimit import RateLimitUsage
 from django.conf import settings
+from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
 from django.core import signing
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
@@ -23,7 +25,7 @@ from registry.access.selectors import actor_of_user
 from registry.audit.context import record
 from registry.errors import InvalidInput
 
-COOKIE: Final = "schemadesk_browser"
+COOKIE: Final = f"{'__Secure-' if settings.SESSION_COOKIE_SECURE else ''}schemadesk_browser"
 _SALT: Final = "dashboard.people.sign_in"
 _COOKIE_SECONDS: Final = 90 * 24 * 3600
 _APP: Final = "dashboard"
@@ -37,6 +39,9 @@ LIMITS: Final = {
 }
 #: the limits by allauth's keys
 CONFIG: Final = {limit.replace(" ", "_"): rates for limit, rates in LIMITS.items()}
+LOGGED_NAME: Final = 150  # characters of a name that nobody may have
+
+logger = logging.getLogger(__name__)
 
 
 def consume(request: HttpRequest, name: str) -> RateLimitUsage | None:
@@ -91,6 +96,28 @@ def _browser(request: HttpRequest, name: str) -> str:
     return str(value["browser"]) if value.get("name") == name else ""
 
 
+def _log_sign_in(request: HttpRequest | None, user: User, **_: Any) -> None:
+    if request is not None:
+        way = signed_in_by(request) or "unknown"
+        logger.info("%s signed in from %s by %s", user.get_username(), request.META.get("REMOTE_ADDR"), way)
+
+
+def _log_sign_out(request: HttpRequest | None, user: User | None, **_: Any) -> None:
+    if request is not None and user is not None:
+        logger.info("%s signed out from %s", user.get_username(), request.META.get("REMOTE_ADDR"))
+
+
+def _log_failure(credentials: dict[str, Any], request: HttpRequest | None = None, **_: Any) -> None:
+    if request is not None:
+        name, origin = str(credentials.get("username") or "")[:LOGGED_NAME], request.META.get("REMOTE_ADDR")
+        logger.warning("sign-in as %r from %s failed", name, origin)
+
+
+user_logged_in.connect(_log_sign_in, dispatch_uid=f"{__name__}.in")
+user_logged_out.connect(_log_sign_out, dispatch_uid=f"{__name__}.out")
+user_login_failed.connect(_log_failure, dispatch_uid=f"{__name__}.failed")
+
+
 #: allauth's sign-in method → value of Actor.signed_in_by
 WAYS = {"password": "password", "socialaccount": "oidc"}
 
@@ -139,8 +166,11 @@ class ClosedAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
         """Refuse an attempt after too many failed ones, before hashing."""
-        self._login_failed_rl_usage = consume(request, str(credentials.get("username") or ""))
+        name = str(credentials.get("username") or "")
+        self._login_failed_rl_usage = consume(request, name)
         if self._login_failed_rl_usage is None:
+            origin = request.META.get("REMOTE_ADDR")
+            logger.warning("sign-in as %r from %s refused after too many failed ones", name[:LOGGED_NAME], origin)
             raise self.validation_error("too_many_login_attempts")
 
     def post_login(self, request: HttpRequest, user: User, **more: Any) -> HttpResponse:

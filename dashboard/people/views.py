@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from allauth.account import views as account_views
-from allauth.account.views import LoginView
+from allauth.account.views import LoginView, LogoutView
 from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -39,7 +39,7 @@ from registry.access.selectors import (
     list_people,
     list_tokens,
 )
-from registry.access.services import IssuedToken, revoke_token
+from registry.access.services import IssuedToken, end_sessions, revoke_token
 from registry.access.tokens import refuse_stranger
 from registry.errors import NotAllowed, SecondPersonRequired
 from registry.promotions.reviews.linked_accounts import SamePersonInfo, same_person_statements
@@ -220,6 +220,19 @@ class SignIn(LoginView):  # type: ignore[misc]  # allauth has no types
         return {**context, "issuer_name": issuer, "issuer_required": settings.OIDC_REQUIRED}
 
 
+class SignOut(LogoutView):  # type: ignore[misc]  # allauth has no types
+    """allauth's sign-out page, which can end all sessions of the person, and clears what the browser keeps."""
+
+    def post(self, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Sign out."""
+        actor = page_actor(self.request)
+        if "everywhere" in self.request.POST and actor.user_id is not None:
+            end_sessions(username=actor.name, by=actor)
+        response: HttpResponse = super().post(*args, **kwargs)
+        response["Clear-Site-Data"] = '"cache", "storage"'
+        return response
+
+
 login = sensitive_post_parameters("password")(SignIn.as_view())
 
 
@@ -227,7 +240,7 @@ urlpatterns = [
     path("login/", login, name="account_login"),
     path("oidc/login/", oidc.login, name="oidc_login"),
     path("oidc/callback/", oidc.callback, name="oidc_callback"),
-    path("logout/", account_views.logout, name="account_logout"),
+    path("logout/", SignOut.as_view(), name="account_logout"),
     path("password/change/", account_views.password_change, name="account_change_password"),
     # allauth's templates and redirects need these names; the adapter disables sign-up, and no page links to the rest
     path("signup/", account_views.signup, name="account_signup"),

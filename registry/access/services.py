@@ -162,6 +162,20 @@ def _end_access(user: User) -> None:
 
 
 @transaction.atomic
+def end_sessions(*, username: str, by: Actor) -> None:
+    """Sign a person out everywhere; their tokens stay. Raises NotSignedIn, NotAllowed, NotFound.
+
+    People may end their own.
+    """
+    user = person_named(username)
+    if user.pk != by.user_id or by.limit is not None:
+        require(by, "people.manage")
+    record(by=by, why=f"end all sessions of {username}")
+    user.session_epoch += 1
+    user.save(update_fields=["session_epoch"])
+
+
+@transaction.atomic
 def set_email(*, username: str, email: str, by: Actor) -> None:
     """Set where a person's mail goes; "" for nowhere. Raises NotSignedIn, NotAllowed, NotFound, InvalidInput."""
     require(by, "people.manage")

@@ -156,7 +156,7 @@ COLUMNS: Final = (
     "transaction_id", "position", "seal",
 )  # fmt: skip
 # A spreadsheet interprets a cell that begins with one of these as a formula.
-FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\0")
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ def _json_lines(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
 def _csv(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
     yield _csv_line(COLUMNS)
     for row in rows:
-        yield _csv_line([_cell(row[name]) for name in COLUMNS])
+        yield _csv_line([csv_cell(row[name]) for name in COLUMNS])
 
 
 def _csv_line(cells: Any) -> str:
@@ -193,7 +193,8 @@ def _csv_line(cells: Any) -> str:
     return line.getvalue()
 
 
-def _cell(value: Any) -> str:
+def csv_cell(value: Any) -> str:
+    """Return the text of a cell that no spreadsheet takes for a formula."""
     if value is None:
         return ""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
