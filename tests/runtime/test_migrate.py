@@ -8,10 +8,13 @@ from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection, transaction
+from django.core.management.commands.migrate import Command as DjangoMigrate
+from django.db import OperationalError, connection, transaction
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
+from psycopg.errors import DeadlockDetected, DiskFull, LockNotAvailable
 
+from dashboard.management.commands import migrate
 from tests.services_plugin import as_owner
 
 APPS = ("access", "audit", "drift", "notifications", "promotions", "search", "streams", "subjects")
@@ -65,3 +68,32 @@ def test_one_half_way_is_refused(recorder: MigrationRecorder, app: str) -> None:
 @pytest.mark.django_db
 def test_models_and_migrations_say_the_same() -> None:
     call_command("makemigrations", check_changes=True, dry_run=True, stdout=StringIO())
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("conflict", [LockNotAvailable, DeadlockDetected])
+def test_a_migration_that_meets_a_lock_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch, conflict: type[Exception]
+) -> None:
+    failures = [conflict("busy"), conflict("busy")]
+
+    def handle(command: object, **options: object) -> None:
+        if failures:
+            raise OperationalError from failures.pop()
+
+    monkeypatch.setattr(migrate, "LOCK_PAUSE", 0.0)
+    monkeypatch.setattr(DjangoMigrate, "handle", lambda command, *args, **options: handle(command))
+    said = StringIO()
+    call_command("migrate", stderr=said)
+    assert said.getvalue().count("trying again") == 2
+    assert failures == []
+
+
+@pytest.mark.django_db
+def test_another_failure_of_a_migration_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def handle(command: object, *args: object, **options: object) -> None:
+        raise OperationalError from DiskFull("no space")
+
+    monkeypatch.setattr(DjangoMigrate, "handle", handle)
+    with pytest.raises(OperationalError):
+        call_command("migrate")

@@ -96,7 +96,7 @@ def web(package: Path, folder: Path, variables: Mapping[str, str]) -> Iterator[s
     with (folder / "web.log").open("w") as log:
         server = subprocess.Popen(command, env={**environment, **variables}, cwd=folder, stdout=log, stderr=log)
         try:
-            for _ in range(300):
+            for _ in range(1200):
                 if ask(f"http://127.0.0.1:{port}/healthz")[0] == 200:
                     break
                 assert server.poll() is None, (folder / "web.log").read_text()
@@ -107,9 +107,11 @@ def web(package: Path, folder: Path, variables: Mapping[str, str]) -> Iterator[s
             assert server.wait(20) in (0, -signal.SIGTERM)
 
 
-def ask(url: str, **headers: str) -> tuple[int, bytes]:
+def ask(url: str, body: object = None, **headers: str) -> tuple[int, bytes]:
+    data = json.dumps(body).encode() if body is not None else None
+    request = urllib.request.Request(url, data, headers | ({"Content-Type": "application/json"} if data else {}))
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=30) as answer:
             return answer.status, answer.read()
     except urllib.error.HTTPError as error:
         return error.code, error.read()

@@ -48,4 +48,5 @@ def test_record(
     name = connection.settings_dict["NAME"]
     lines = dump(name, "--column-inserts").splitlines(keepends=True)
     text = "".join(line for line in lines if not LEFT_OUT.match(line))
+    text = f"-- Schemadesk {settings.PRODUCT_VERSION}\n{text}"
     RECORDING.write_bytes(gzip.compress(text.encode(), mtime=0))

@@ -11,11 +11,11 @@ from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
-from psycopg.errors import LockNotAvailable
+from psycopg.errors import DeadlockDetected, LockNotAvailable
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
 #: requests queue behind a migration that waits for a lock, so it soon lets them through and tries again
-LOCK_TIMEOUT: Final = "3s"
+LOCK_TIMEOUT: Final = "1s"
 LOCK_PAUSE: Final = 2.0  # seconds
 LOCK_PATIENCE: Final = 300.0  # seconds
 
@@ -33,7 +33,7 @@ class Command(migrate.Command):
         with connection.cursor() as cursor:
             cursor.execute("SELECT set_config('lock_timeout', %s, false)", [LOCK_TIMEOUT])
         for attempt in Retrying(
-            retry=retry_if_exception(_is_lock_timeout),
+            retry=retry_if_exception(_is_lock_conflict),
             stop=stop_after_delay(LOCK_PATIENCE),
             wait=wait_fixed(LOCK_PAUSE),
             before_sleep=lambda _: self.stderr.write("Another transaction has a lock; trying again."),
@@ -45,8 +45,8 @@ class Command(migrate.Command):
             cursor.execute("RESET lock_timeout")
 
 
-def _is_lock_timeout(error: BaseException) -> bool:
-    return isinstance(error.__cause__, LockNotAvailable)
+def _is_lock_conflict(error: BaseException) -> bool:
+    return isinstance(error.__cause__, (LockNotAvailable, DeadlockDetected))
 
 
 def refuse_half_a_history(connection: BaseDatabaseWrapper) -> None:
