@@ -71,10 +71,12 @@ def spring_has_a_path_of_its_own(**_options: Any) -> list[CheckMessage]:
 
 
 class DashboardConfig(AppConfig):
-    """Loads the Celery application, so that tasks find their broker in every process."""
+    """Loads the Celery application, so that tasks find their broker in every process, and starts the telemetry."""
 
     name = "dashboard"
 
     def ready(self) -> None:
         """Import the Celery application."""
-        from dashboard import celery  # noqa: F401
+        from dashboard import celery, telemetry  # noqa: F401
+
+        telemetry.start()  # before Django loads the middlewares

@@ -36,6 +36,7 @@ from django.conf import settings
 from django.db import close_old_connections
 from django.urls import get_resolver
 
+from dashboard import telemetry
 from dashboard.database.circuit_breaker import LONGEST, REPLIES
 from dashboard.wsgi import application as django_application
 from registry.api.google.base import refusal as google_refusal
@@ -527,7 +528,8 @@ def make_application() -> Callable[[Scope, Receive, Send], Awaitable[None]]:
             watch.start()
 
     bridge = MeasuredApplication(WsgiBridge(noting(django_application), at_start=start, refusals=refusals))
-    return ResponseCache(bridge, generation, watches, most_bytes=settings.HOT_PATH_MIB * 1024 * 1024)
+    most_bytes = settings.HOT_PATH_MIB * 1024 * 1024
+    return telemetry.traced(ResponseCache(telemetry.marking(bridge), generation, watches, most_bytes=most_bytes))
 
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")

@@ -15,6 +15,8 @@ from typing import Any, Final
 from django.http import HttpRequest, HttpResponse
 
 HEADER: Final = "X-Request-ID"
+#: in the request's environment and in its span: the id
+TELEMETRY: Final = "schemadesk.request_id"
 #: what a proxy may send; anything else could forge lines of the log
 _ACCEPTED: Final = re.compile(r"[A-Za-z0-9_.:/+=-]{8,128}")
 #: what could end a line or steer a terminal
@@ -37,6 +39,7 @@ class RequestIdMiddleware:
         """Answer the request. Only failures carry the id: other responses are kept for further requests."""
         sent = request.META.get("HTTP_X_REQUEST_ID", "")
         number = sent if sent and _ACCEPTED.fullmatch(sent) else secrets.token_hex(8)
+        request.META[TELEMETRY] = number
         token = _CURRENT.set(number)
         try:
             response = self.get_response(request)
