@@ -33,8 +33,8 @@ pytestmark = [
 ]
 #: where pictures go, for those who want to look at them
 PICTURES: Final = os.environ.get("KEYBOARD_PICTURES", "")
-WIDE: Final = SubjectName(".", "wide-value")
-FIELDS: Final = 120
+#: a subject → its fields
+LARGE_SUBJECTS: Final = {"wide-value": 120, "short-value": 12}
 SEEN: Final = {
     "partition": 0,
     "messages": 7,
@@ -46,7 +46,8 @@ SEEN: Final = {
 WIDTHS: Final = {1280: 900, 390: 844}
 SUBJECT: Final = "/ui/registries/dev/subjects/wide-value/"
 #: address, with {finding}, {draft} and {request}, and who looks; the folded is opened first
-LARGE: Final = {"structure": f"{SUBJECT}?fields=100", "compare": f"{SUBJECT}compare?from=1&to=2"}
+STRUCTURE: Final = f"{SUBJECT}?fields=100"
+COMPARE: Final = f"{SUBJECT}compare?from=1&to=2"
 ANSWERS: Final = {
     "draft": ("/ui/proposals/{draft}", "steward"),
     "finding": ("/ui/findings/{finding}", "steward"),
@@ -103,19 +104,21 @@ CHECKED = """() => {
 }"""
 
 
-def wide(kind: str) -> dict[str, Any]:
+def wide(kind: str, count: int) -> dict[str, Any]:
     """A record of many fields, each of that type."""
-    fields = [{"name": f"field_{number}", "type": kind, "doc": f"The {number}th."} for number in range(FIELDS)]
+    fields = [{"name": f"field_{number}", "type": kind, "doc": f"The {number}th."} for number in range(count)]
     return {"type": "record", "name": "Wide", "namespace": "com.example", "fields": fields}
 
 
 @pytest.fixture
 def large(person: Callable[[str], Actor]) -> None:
-    """A subject whose two versions differ in every field."""
+    """Subjects whose two versions differ in every field."""
     by = person("steward")
-    set_config(registry="dev", subject=WIDE, level="NONE", by=by)
-    for kind in ("int", "string"):
-        register(wide(kind), by, subject=WIDE)
+    for name, count in LARGE_SUBJECTS.items():
+        subject = SubjectName(".", name)
+        set_config(registry="dev", subject=subject, level="NONE", by=by)
+        for kind in ("int", "string"):
+            register(wide(kind, count), by, subject=subject)
 
 
 @pytest.fixture
@@ -148,9 +151,10 @@ def shoot(page: Page, name: str) -> None:
         page.screenshot(path=str(Path(PICTURES) / f"{name}.png"), full_page=True)
 
 
-def go_through(page: Page, address: str, name: str) -> None:
+def go_through(page: Page, address: str, name: str, widths: tuple[int, ...] = tuple(WIDTHS)) -> None:
     """The key reaches everything, in order, and each time it is seen where."""
-    for width, height in WIDTHS.items():
+    for width in widths:
+        height = WIDTHS[width]
         page.set_viewport_size({"width": width, "height": height})
         page.goto(address)
         page.wait_for_function(CHECKED)
@@ -165,8 +169,9 @@ def go_through(page: Page, address: str, name: str) -> None:
         for pressed in range(count + parts):
             if pressed >= count and page.evaluate("wanted.at(-1) === document.activeElement"):
                 break
-            page.keyboard.press("Tab")
+            page.keyboard.down("Tab")
             hidden.append(page.evaluate(SHOWN))
+        page.keyboard.up("Tab")
         focus, where = page.evaluate(FOUND), f"{name} at {width} px"
         assert (focus["missed"], focus["count"]) == ([], count), where
         assert (focus["backwards"], focus["unseen"], focus["forced"]) == ([], [], []), where
@@ -174,9 +179,11 @@ def go_through(page: Page, address: str, name: str) -> None:
 
 
 def test_tab_goes_through_what_large_schemas_show(window: Callable[..., Page], large: None) -> None:
+    """A phone gets a comparison of twelve changes: they are alike, and each press lays out the whole page."""
     page = window("reader")
-    for name, address in LARGE.items():
-        go_through(page, address, name)
+    go_through(page, STRUCTURE, "structure")
+    go_through(page, COMPARE, "compare", (1280,))
+    go_through(page, COMPARE.replace("wide-value", "short-value"), "compare-short", (390,))
 
 
 def test_tab_goes_through_a_finding_and_what_answers_it(
@@ -205,11 +212,10 @@ def focused(page: Page) -> str:
 
 def test_what_a_link_replaces_keeps_the_focus(window: Callable[..., Page], large: None) -> None:
     page = window("reader")
-    compare = f"{SUBJECT}compare?from=1&to=2"
     for address, link, current in (
         (SUBJECT, "Source", "page"),
-        (compare, "Side by side", "true"),
-        (compare, "As submitted", "true"),
+        (COMPARE, "Side by side", "true"),
+        (COMPARE, "As submitted", "true"),
     ):
         page.goto(address)
         chosen = page.locator("main").get_by_role("link", name=link, exact=True)
