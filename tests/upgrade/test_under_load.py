@@ -94,7 +94,7 @@ class Load:
 
     def more(self, number: int = 15) -> None:
         """Return after so many further registrations."""
-        until, deadline = len(self.confirmed) + number, time.monotonic() + 60
+        until, deadline = len(self.confirmed) + number, time.monotonic() + 240
         while len(self.confirmed) < until:
             assert time.monotonic() < deadline, self.failures[-3:]
             time.sleep(0.05)
