@@ -37,9 +37,13 @@ def recording(by: AuditActor, why: str) -> dict[str, str]:
     """
     if not connection.in_atomic_block:
         raise transaction.TransactionManagementError("record(…) works only inside a transaction")
-    # A reason may quote a name from a URL, with characters that PostgreSQL can't store.
-    storable = why.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
-    return {"actor": by.name, "door": by.channel, "origin": by.origin, "why": storable}
+    # A reason may quote a name from a URL.
+    return {"actor": by.name, "door": by.channel, "origin": by.origin, "why": storable_text(why)}
+
+
+def storable_text(text: str) -> str:
+    """Replace the characters that PostgreSQL can't store: NUL and lone surrogates."""
+    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 
 def record(*, by: AuditActor, why: str) -> None:

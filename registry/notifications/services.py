@@ -20,7 +20,7 @@ from django.utils import timezone
 from registry.access.models import GroupGrant, RoleGrant
 from registry.access.name_patterns import checked_pattern
 from registry.access.roles import ACTIONS, Actor, Grant, may, require, require_whole_token
-from registry.audit.context import record
+from registry.audit.context import record, storable_text
 from registry.errors import InvalidInput, NotFound
 from registry.notifications.events import (
     ANY,
@@ -247,7 +247,7 @@ def is_own_path(url: str) -> bool:
 
 def storable(text: str, longest: int) -> str:
     """Make a text storable in PostgreSQL, cut to a number of characters."""
-    clean = text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+    clean = storable_text(text)
     return clean if len(clean) <= longest else f"{clean[: longest - 1]}…"
 
 

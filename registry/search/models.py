@@ -10,6 +10,8 @@ from typing import Final
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 
+from registry.audit.context import storable_text
+
 NAME, PARENT, TYPE, DOC, TAGS = "n", "p", "t", "d", "g"
 KINDS = (NAME, PARENT, TYPE, DOC, TAGS)
 
@@ -148,12 +150,7 @@ LONGEST: Final[Mapping[str, int]] = {NAME: 500, PARENT: 1_500, TYPE: 500, DOC: 2
 
 def stored_text(kind: str, value: str) -> str:
     """Return a text as it is stored: cleaned and cut."""
-    return clean(value)[: LONGEST[kind]]
-
-
-def clean(text: str) -> str:
-    """Make a text storable in PostgreSQL: replace NUL and lone surrogates."""
-    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
+    return storable_text(value)[: LONGEST[kind]]
 
 
 def fold(text: str) -> str:

@@ -14,6 +14,7 @@ from django.core.exceptions import ObjectDoesNotExist
 from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
 
+from registry.audit.context import storable_text
 from registry.errors import SchemadeskError, Unavailable
 from registry.formats import format_of
 from registry.formats.base import OutlineField
@@ -26,7 +27,6 @@ from registry.search.models import (
     IndexedField,
     IndexedSubject,
     StaleSubject,
-    clean,
     digest,
     fold,
     lines,
@@ -287,7 +287,7 @@ def _entry(subject: int, read: _Read) -> IndexedSubject:
     row, (tags, note_text, noted_at) = read.version, read.note
     context = row.subject.context
     name = SubjectName(context.name, row.subject.name).qualified
-    doc = clean("\n".join(filter(None, (note_text, read.doc))))[:LONGEST_DOC]
+    doc = storable_text("\n".join(filter(None, (note_text, read.doc))))[:LONGEST_DOC]
     return IndexedSubject(
         subject_id=subject,
         registry_id=context.registry_id,
@@ -297,13 +297,13 @@ def _entry(subject: int, read: _Read) -> IndexedSubject:
         version=row.version,
         version_pk=row.pk,
         field_count=len(read.fields),
-        problem=clean(read.problem)[:2_000],
+        problem=storable_text(read.problem)[:2_000],
         doc=doc,
         tags=lines(tags),
         folded_name=fold(name),
         folded_doc=fold(doc),
         folded_tags=fold(lines(tags)),
-        folded_refs=fold(clean(lines(read.refs))[:LONGEST_DOC]),
+        folded_refs=fold(storable_text(lines(read.refs))[:LONGEST_DOC]),
         noted_at=noted_at,
     )
 

@@ -18,7 +18,7 @@ from django.db import transaction
 from registry.access.egress import Connection, current_policy, parse_connection
 from registry.access.http_client import find_secret, refuse_other_host
 from registry.access.roles import Actor, require
-from registry.audit.context import record
+from registry.audit.context import record, storable_text
 from registry.checkpoints import (
     Bounds,
     Checkpoint,
@@ -228,7 +228,7 @@ def check_planned_state(
 def _storable(value: Any) -> Any:
     """Return JSON values whose texts PostgreSQL can store: NUL and lone surrogates are replaced."""
     if isinstance(value, str):
-        return value.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+        return storable_text(value)
     if isinstance(value, Mapping):
         return {_storable(name): _storable(each) for name, each in value.items()}
     return [_storable(each) for each in value] if isinstance(value, list | tuple) else value
