@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from schemathesis import GenerationMode
 
+from tests.amounts import how_many
 from tests.api.confluent.openapi_description import addresses, description
 
 CONTENT = "application/vnd.schemaregistry.v1+json"
@@ -221,9 +221,8 @@ def test_contexts_that_are_refused(api: Callable[[str], Client], name: str) -> N
 
 
 DESCRIPTION = schemathesis.openapi.from_dict(description())
-#: `API_EXAMPLES=500` looks longer
 QUIETLY = settings(
-    max_examples=int(os.environ.get("API_EXAMPLES", "12")),
+    max_examples=how_many("generated calls of an address"),
     deadline=None,
     database=None,
     derandomize=True,
