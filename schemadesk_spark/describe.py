@@ -11,6 +11,7 @@ from typing import Any, Final
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
+from schemadesk_spark.clock import without_clock
 from schemadesk_spark.expressions import items
 from schemadesk_spark.plan import Plan, children, name_of, walk
 from schemadesk_spark.planning import describe_remote, physical_plan
@@ -137,7 +138,10 @@ def _operators(session: Any, logical: Any) -> list[dict[str, Any]]:
     length = session.conf.get(_MAX_FIELDS)
     session.conf.set(_MAX_FIELDS, str(2**31 - 1))
     try:
-        return Plan(session, physical_plan(session, logical)).operators()
+        described: list[dict[str, Any]] = without_clock(
+            session, logical, lambda: Plan(session, physical_plan(session, logical)).operators()
+        )
+        return described
     finally:
         session.conf.set(_MAX_FIELDS, length)
 

@@ -29,6 +29,31 @@ def items(sequence: Any) -> Iterator[Any]:
         yield sequence.apply(position)
 
 
+#: a column in Catalyst's text of a list; an alias has its expression before it
+_COLUMN: Final = re.compile(r"(?P<name>.*)#(?P<id>\d+)L?(?:-T\d+ms)?", re.DOTALL)
+_BETWEEN: Final = "\u0001"
+
+
+def columns_of(sequence: Any) -> list[tuple[int, str]]:
+    """Return the ids and the names of columns, in one call: an aggregate's buffer can have thousands."""
+    texts = sequence.mkString(_BETWEEN).split(_BETWEEN) if sequence.nonEmpty() else []
+    matches = [_COLUMN.fullmatch(text) for text in texts]
+    if None in matches or len(matches) != sequence.length():  # a name that has the separator, or no column
+        return [(each.exprId().id(), each.name()) for each in items(sequence)]
+    return [(int(match["id"]), match["name"]) for match in matches if match]
+
+
+def aliases_of(sequence: Any) -> Iterator[Any]:
+    """Yield those of a list of named expressions that compute something; few calls, as above."""
+    texts = sequence.mkString(_BETWEEN).split(_BETWEEN)
+    is_whole = len(texts) == sequence.length()
+    for position in range(sequence.length()):
+        if not is_whole or " AS " in texts[position]:
+            expression = sequence.apply(position)
+            if expression.getClass().getSimpleName() == "Alias":
+                yield expression
+
+
 class Columns:
     """The columns of a plan by id: their names, and what they are computed from."""
 
@@ -37,14 +62,21 @@ class Columns:
         self._meanings: dict[int, str] = {}
         self._results: list[tuple[str, str]] = []
 
-    def __contains__(self, attribute: Any) -> bool:
-        return attribute.exprId().id() in self._meanings
+    def __contains__(self, number: int) -> bool:
+        return number in self._meanings
 
     def define(self, attribute: Any, meaning: str) -> None:
         """Set what a column (an attribute or an alias) is computed from."""
-        number = attribute.exprId().id()
-        self._names[number] = attribute.name()
+        self.define_named(attribute.exprId().id(), attribute.name(), meaning)
+
+    def define_named(self, number: int, name: str, meaning: str) -> None:
+        """Do the same for a column by its id and name."""
+        self._names[number] = name
         self._meanings[number] = shorten(meaning)
+
+    def column(self, number: int) -> str:
+        """Return what a column is computed from."""
+        return self._meanings[number]
 
     def define_result(self, attribute: Any, meaning: str) -> None:
         """Set the same for the result of an aggregate, whose name is an expression itself."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from py4j.protocol import Py4JError
 
-from schemadesk_spark.expressions import Columns, items
+from schemadesk_spark.expressions import Columns, aliases_of, columns_of, items
 from schemadesk_spark.functions import functions_of
 from schemadesk_spark.static import static_data
 
@@ -21,6 +21,8 @@ _NEUTRAL: Final = frozenset((
 ))  # fmt: skip
 _RESTORES: Final = ("StateStoreRestoreExec", "SessionWindowStateStoreRestoreExec")
 _NULL: Final = "void"
+#: aggregates that keep hashes of their argument; others with hidden types keep it serialised, as a binary value
+_HASHED: Final = ("HyperLogLogPlusPlus",)
 
 
 def name_of(node: Any) -> str:
@@ -72,24 +74,27 @@ class Plan:
             for aggregate, result in zip(items(aggregates), items(node.aggregateAttributes()), strict=True):
                 self.columns.define_result(result, self._aggregate(aggregate))
         for method in ("projectList", "resultExpressions"):
-            for expression in items(read(node, method)) if read(node, method) is not None else ():
-                if name_of(expression) == "Alias":
-                    self.columns.define(expression, self.columns.meaning(expression))
+            expressions = read(node, method)
+            for alias in aliases_of(expressions) if expressions is not None else ():
+                self.columns.define(alias, self.columns.meaning(alias))
         if name_of(node) == "ExpandExec":
             # Each row becomes one of every projection: windows that overlap, or the sets of a cube.
             projections = [list(map(self.columns.meaning, items(row))) for row in items(node.projections())]
-            for attribute, *meanings in zip(items(node.output()), *projections, strict=True):
-                self.columns.define(attribute, " or ".join(dict.fromkeys(meanings)))
+            for (number, name), *meanings in zip(columns_of(node.output()), *projections, strict=True):
+                self.columns.define_named(number, name, " or ".join(dict.fromkeys(meanings)))
         if name_of(node) == "UnionExec":
-            for attribute, *sides in zip(*(items(each.output()) for each in (node, *children(node))), strict=True):
-                self.columns.define(attribute, " or ".join(dict.fromkeys(map(self.columns.meaning, sides))))
+            for (number, name), *sides in zip(
+                *(columns_of(each.output()) for each in (node, *children(node))), strict=True
+            ):
+                meanings = [self.columns.column(number_) for number_, _ in sides]
+                self.columns.define_named(number, name, " or ".join(dict.fromkeys(meanings)))
         self._define_outputs(node)
 
     def _define_outputs(self, node: Any) -> None:
         prefix = f"{self._leaves.index(node)}." if len(self._leaves) > 1 and not children(node) else ""
-        for attribute in items(node.output()):
-            if attribute not in self.columns:
-                self.columns.define(attribute, f"{prefix}{attribute.name()}")
+        for number, name in columns_of(node.output()):
+            if number not in self.columns:
+                self.columns.define_named(number, name, f"{prefix}{name}")
 
     def _keep_conditions(self, aggregates: Any) -> None:
         """Keep which rows each aggregate counts: Spark tells it only where rows come in, not where it merges states."""
@@ -132,11 +137,17 @@ class Plan:
 
     def _key_columns(self, node: Any) -> frozenset[int]:
         keys = read(node, "keyExpressions") or read(node, "groupingAttributes")
-        return frozenset(key.exprId().id() for key in items(keys)) if keys is not None else frozenset()
+        return frozenset(number for number, _ in columns_of(keys)) if keys is not None else frozenset()
 
     def fields(self, expressions: Any) -> list[Json]:
         """Return named expressions as fields with their meaning."""
         return [_field(each, self.columns.meaning(each)) for each in items(expressions)]
+
+    def output(self, node: Any) -> list[Json]:
+        """Return the same for all columns of a node, whose schema has their names and types."""
+        meanings = [self.columns.column(number) for number, _ in columns_of(node.output())]
+        fields = json.loads(node.schema().json())["fields"]
+        return [{**field, "expression": meaning} for field, meaning in zip(fields, meanings, strict=True)]
 
     def _input(self, node: Any, side: str, keys: frozenset[int]) -> Iterator[str]:
         """Yield what changes the rows between an operator and its sources, or the stateful operator below.
@@ -151,7 +162,7 @@ class Plan:
             yield from self._input(child, here, keys)
             kind = name_of(child).removesuffix("Exec")
             if kind == "Filter":
-                columns = {each.exprId().id() for each in items(child.condition().references().toSeq())}
+                columns = {number for number, _ in columns_of(child.condition().references().toSeq())}
                 what = "filter of keys" if columns <= keys else "filter"
                 yield f"{here}{what} {self.columns.meaning(child.condition())}"
             elif kind.endswith("Join"):
@@ -170,10 +181,16 @@ class Plan:
     def aggregates(self, node: Any) -> list[Json]:
         """Return the aggregates that an operator keeps, each with the number of its fields in the state."""
         listed = next(each for each in reversed(list(walk(node))) if read(each, "aggregateExpressions") is not None)
-        return [
-            {"expression": self._aggregate(each), "fields": each.aggregateFunction().aggBufferSchema().length()}
-            for each in items(listed.aggregateExpressions())
-        ]
+        return [self._kept(each) for each in items(listed.aggregateExpressions())]
+
+    def _kept(self, aggregate: Any) -> Json:
+        """Return an aggregate; with the types of its arguments, where the state's schema doesn't show them."""
+        function = aggregate.aggregateFunction()
+        kept = {"expression": self._aggregate(aggregate), "fields": function.aggBufferSchema().length()}
+        if name_of(function) not in _HASHED and "BINARY" not in function.aggBufferSchema().toDDL():
+            return kept
+        types = [child.dataType().catalogString() for child in items(function.children())]
+        return {**kept, "types": ", ".join(types)}
 
 
 def _is_stateful(node: Any) -> bool:
@@ -212,7 +229,7 @@ def _session(plan: Plan, node: Any) -> Json:
     keys = plan.fields(node.keyWithoutSessionExpressions())
     key = _struct(keys, ("sessionStartTime", "timestamp", False))
     window = plan.columns.meaning(node.sessionExpression())
-    value = _struct(plan.fields(node.child().output()))
+    value = _struct(plan.output(node.child()))
     return {
         "keys": keys,
         "values": plan.aggregates(node),
@@ -233,12 +250,12 @@ def _join(plan: Plan, node: Any) -> Json:
     stores, values = {}, []
     left, right = (plan.fields(keys) if keys is not None else [] for keys in (node.leftKeys(), node.rightKeys()))
     version = read(node, "stateFormatVersion") or 2
-    for side, keys, output in (("left", node.leftKeys(), node.left()), ("right", node.rightKeys(), node.right())):
+    for side, keys, child in (("left", node.leftKeys(), node.left()), ("right", node.rightKeys(), node.right())):
         numbered = [
             {"name": f"field{at}", "type": json.loads(key.dataType().json()), "nullable": key.nullable()}
             for at, key in enumerate(items(keys))
         ]
-        columns = plan.fields(output.output())
+        columns = plan.output(child)
         matched = (("matched", "boolean", True),) if version > 1 else ()
         value = _struct(columns, *matched)
         stores[f"{side}-keyWithIndexToValue"] = {"key": _struct(numbered, ("index", "long", True)), "value": value}

@@ -19,6 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as every user of PySpark 
 from pyspark.sql import types as T  # noqa: N812
 
 DUE_LATER = 60_000  # milliseconds: timers that are due already fire this long after the migration
+EXACT = 9_007_199_254_740_992.0  # up to here, a double has every whole number
 NO_WATERMARK = "0 seconds"
 OWN = "__state_"  # how the columns of variables begin, beside those of the key
 TIMERS = "__state_timers"
@@ -87,10 +88,9 @@ def _state(spark: SparkSession, plan: Mapping[str, Any], source: str, batch: int
 def _fields(spark: SparkSession, plan: Mapping[str, Any], source: str, batch: int) -> DataFrame:
     """Return a row for each key of the next release: its key's columns k0, k1 … and the fields of its state s0, s1 …"""
     state = _state(spark, plan, source, batch)
-    key, value = (_numbered(state.schema[name].dataType) for name in ("key", "value"))
-    state = state.select(F.col("key").cast(key).alias("key"), F.col("value").cast(value).alias("value"))
-    keys = [F.col(f"key.f{each['from']}").cast(_type(each)).alias(f"k{at}") for at, each in enumerate(plan["keys"])]
-    fields = [_field(each).alias(f"s{at}") for at, each in enumerate(plan["fields"])]
+    state = _as_numbered(state)
+    keys = [_key(state, each).alias(f"k{at}") for at, each in enumerate(plan["keys"])]
+    fields = [_field(state, each).alias(f"s{at}") for at, each in enumerate(plan["fields"])]
     rows = state.select(*keys, *fields)
     names = [f"k{at}" for at in range(len(keys))]
     if plan["merges"]:
@@ -104,9 +104,14 @@ def _fields(spark: SparkSession, plan: Mapping[str, Any], source: str, batch: in
     return rows
 
 
-def _numbered(kind: Any) -> T.StructType:
-    """Return a struct with its fields named f0, f1 …: the fields of a state may share a name."""
-    return T.StructType([T.StructField(f"f{at}", field.dataType) for at, field in enumerate(kind.fields)])
+def _as_numbered(state: DataFrame) -> DataFrame:
+    """Return keys and values with their fields named f0, f1 …: the fields of a state may share a name."""
+    columns = []
+    for name in ("key", "value"):
+        fields: Any = state.schema[name].dataType
+        numbered = T.StructType([T.StructField(f"f{at}", field.dataType) for at, field in enumerate(fields.fields)])
+        columns.append(F.col(name).cast(numbered).alias(name))
+    return state.select(*columns)
 
 
 def _type(each: Mapping[str, Any]) -> T.DataType:
@@ -114,17 +119,40 @@ def _type(each: Mapping[str, Any]) -> T.DataType:
     return kind
 
 
-def _field(each: Mapping[str, Any]) -> Column:
+def _key(state: DataFrame, each: Mapping[str, Any]) -> Column:
+    """Return a field of the new key. One that the query itself casts may lose what the cast leaves out."""
+    old, name = F.col(f"key.f{each['from']}"), f"f{each['from']}"
+    return (
+        _cast(old, state.schema["key"].dataType[name].dataType, _type(each)) if each["exact"] else old.cast(_type(each))
+    )
+
+
+def _cast(column: Column, old: T.DataType, new: T.DataType) -> Column:
+    """Return the column in another type; the script ends at a value that would change."""
+    if old.simpleString() == new.simpleString():
+        return column.cast(new)
+    made = column.cast(new)
+    problem = (
+        f"A value isn't carried over: as {new.simpleString()}, it would be another one than as {old.simpleString()}."
+    )
+    return F.when(made.cast(old).eqNullSafe(column), made).otherwise(F.raise_error(F.lit(problem)))
+
+
+def _field(state: DataFrame, each: Mapping[str, Any]) -> Column:
     """Return a field of the new state: one of the old fields, else its initial value."""
     initial = F.lit(each["initial"]).cast(_type(each))
     if each["from"] is None:
         return initial
-    old = F.col(f"value.f{each['from']}")
+    name = f"f{each['from']}"
+    old, kind = F.col(f"value.{name}"), state.schema["value"].dataType[name].dataType
     if each.get("count") is not None:  # an old sum over no values is 0 in an average, and null in a sum
         old = F.when(F.col(f"value.f{each['count']}") > 0, old)
+        if isinstance(_type(each), T.LongType):  # the sum of an average is a double
+            problem = F.lit("The sum of an average isn't carried over: it is too large to be exact.")
+            old = F.when(F.abs(old) >= EXACT, F.raise_error(problem).cast("double")).otherwise(old)
     if each.get("is_null"):  # of a decimal's sum: whether it is over no values
         return old.isNull()
-    return F.coalesce(old.cast(_type(each)), initial)
+    return F.coalesce(_cast(old, kind, _type(each)) if each.get("exact") else old.cast(_type(each)), initial)
 
 
 def _operator(stream: DataFrame, plan: Mapping[str, Any]) -> DataFrame:
@@ -155,7 +183,8 @@ def _variables(spark: SparkSession, plan: Mapping[str, Any], source: str, batch:
     missing = [f"{OWN}{at}" for at in range(len(plan["variables"])) if f"{OWN}{at}" not in whole.columns]
     for name in missing:
         whole = whole.withColumn(name, F.lit(None).cast("int"))
-    return whole.select(F.col("key").cast(key).alias("key"), *whole.columns[1:]).select("key.*", *whole.columns[1:])
+    made = _converted(F.col("key"), whole.schema["key"].dataType, key, plan["key_renamed"])
+    return whole.select(made.alias("key"), *whole.columns[1:]).select("key.*", *whole.columns[1:])
 
 
 def _carried(state: DataFrame, each: Mapping[str, Any]) -> Column:
@@ -183,7 +212,7 @@ def _carried(state: DataFrame, each: Mapping[str, Any]) -> Column:
     entries = F.filter(F.map_entries(column), lambda entry: is_alive(entry["value"]))
 
     def new_entry(entry: Column) -> Column:
-        key = _converted(entry["key"], kind.keyType, new_key, {})
+        key = _converted(entry["key"], kind.keyType, new_key, each["key_renamed"])
         return F.struct(key.alias("key"), value_of(entry["value"]).alias("value"))
 
     return _unless_empty(F.transform(entries, new_entry))
@@ -201,21 +230,30 @@ def _alive(kind: Any, column: Column, now: int) -> tuple[Any, Column]:
 
 
 def _converted(column: Column, old: Any, new: Any, renamed: Mapping[str, str], path: str = "") -> Column:
-    """Return the column in another type: fields by name, and all else by a cast."""
+    """Return the column in another type: fields by name, and all else by a cast that must keep every value."""
     if isinstance(old, T.StructType) and isinstance(new, T.StructType):
         fields = []
         for field in new.fields:
-            at = f"{path}{field.name}"
+            at = f"{path}.{field.name}" if path else field.name
             name = renamed.get(at, field.name)
             value = F.lit(None).cast(field.dataType)
             if name in old.names:
-                value = _converted(column.getField(name), old[name].dataType, field.dataType, renamed, f"{at}.")
+                value = _converted(column.getField(name), old[name].dataType, field.dataType, renamed, at)
             fields.append(value.alias(field.name))
         return F.when(column.isNotNull(), F.struct(*fields))
     if isinstance(old, T.ArrayType) and isinstance(new, T.ArrayType):
-        elements = f"{path}element."
-        return F.transform(column, lambda each: _converted(each, old.elementType, new.elementType, renamed, elements))
-    return column.cast(new)
+        place = f"{path}[]"
+        return F.transform(column, lambda each: _converted(each, old.elementType, new.elementType, renamed, place))
+    if isinstance(old, T.MapType) and isinstance(new, T.MapType):
+        place, of_key = f"{path}{{}}", f"{path}{{key}}"
+
+        def entry_of(entry: Column) -> Column:
+            key = _converted(entry["key"], old.keyType, new.keyType, renamed, of_key)
+            value = _converted(entry["value"], old.valueType, new.valueType, renamed, place)
+            return F.struct(key.alias("key"), value.alias("value"))
+
+        return F.map_from_entries(F.transform(F.map_entries(column), entry_of))
+    return _cast(column, old, new)
 
 
 def _processor(stream: DataFrame, seed: DataFrame, plan: Mapping[str, Any], ttl: Mapping[str, int]) -> DataFrame:
@@ -331,18 +369,45 @@ def _write(spark: SparkSession, name: str, text: str) -> None:
 
 
 def _compare(spark: SparkSession, plan: Mapping[str, Any], seed: DataFrame, target: str) -> None:
-    """Show the new state; end with an error if it hasn't as many rows as were carried over."""
+    """Show the new state; end with an error if it isn't what was carried over."""
+    _set(spark, {"spark.sql.session.timeZone": "UTC"})  # texts of times in which no hour is twice
     wrong = []
     for at, each in enumerate(plan.get("variables", [None])):
         options = {"stateVarName": each["name"], "flattenCollectionTypes": "false"} if each else {}
         state = _state(spark, {"operator": 0}, target, 0, **options)
         _show(f"after: {target}{' ' + repr(each['name']) if each else ''}", state)
-        expected = seed.where(f"{OWN}{at} IS NOT NULL") if each else seed
-        if state.count() != expected.count():
+        if each:
+            carried = _carried(state, {**each, "renamed": {}, "key_renamed": {}}).alias(f"{OWN}{at}")
+            names = [name for name in seed.columns if name not in _own_columns(plan)]
+            expected = seed.where(f"{OWN}{at} IS NOT NULL").select(*names, f"{OWN}{at}")
+            made = state.select("key.*", carried)
+        else:
+            expected, made = (
+                seed,
+                _as_numbered(state).select("key.*", *(() if plan["kind"] == "dedupe" else ("value.*",))),
+            )
+        if not _is_same(expected, made):
             wrong.append(repr(each["name"]) if each else "the state")
     if wrong:
-        sys.exit(f"The numbers of rows differ for {', '.join(wrong)}. Don't use {target}.")
+        sys.exit(f"The new state differs from what was carried over: {', '.join(wrong)}. Don't use {target}.")
     _say(f"Start the next release with checkpointLocation {target}")
+
+
+def _is_same(one: DataFrame, other: DataFrame) -> bool:
+    """Return whether two sets of rows have the same texts; entries of a map count in any order."""
+    left, right = (_texts(rows) for rows in (one, other))
+    return not left.exceptAll(right).take(1) and not right.exceptAll(left).take(1)
+
+
+def _texts(rows: DataFrame) -> DataFrame:
+    numbered = rows.toDF(*(f"c{at}" for at in range(len(rows.columns))))
+    texts = [_text(F.col(field.name), field.dataType) for field in numbered.schema.fields]
+    return numbered.select(F.struct(*texts).cast("string").alias("row"))
+
+
+def _text(column: Column, kind: Any) -> Column:
+    is_of_map = isinstance(kind, T.ArrayType) and getattr(kind.elementType, "names", None) == ["key", "value"]
+    return F.array_sort(F.transform(column, lambda each: each.cast("string"))) if is_of_map else column.cast("string")
 
 
 def _show(title: str, rows: DataFrame) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, ClassVar, Final
 
 from django.http import HttpRequest
@@ -23,7 +24,7 @@ from dashboard.components.forms import (
 from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.translation import lazy_format
-from dashboard.components.widgets import Crumb, Frame, Link, Section
+from dashboard.components.widgets import Crumb, Frame, Section
 from dashboard.sources.forms import StoreForm
 from registry.access.roles import Actor, may, refusal
 from registry.drift.selectors import list_sources
@@ -264,11 +265,21 @@ class LoadPlanForm(CheckForm):
         return {name: value for name, value in super().arguments().items() if name != "plan"}
 
 
+@dataclass(frozen=True, slots=True)
+class RecentCheck:
+    """An earlier check; two folders of its checkpoint's path tell queries apart whose folders have the same name."""
+
+    label: str
+    url: str
+    created_at: datetime
+    created_by: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateCheckPage(FormPage):
     """The form of a restart check, and the last checks."""
 
-    recent: tuple[Link, ...] = ()
+    recent: tuple[RecentCheck, ...] = ()
     running: RunningInfo | None = None
 
 
@@ -296,11 +307,13 @@ def _running(form: CheckForm, actor: Actor) -> RunningInfo | None:
     return running_description(checkpoint) if is_name and may(actor, "state.check") else None
 
 
-def _recent(info: StateCheckInfo) -> Link:
-    folder = info.checkpoint.rstrip("/").rpartition("/")[2]
-    return Link(
-        label=f"{info.id}: {folder}, {VERDICT_LOOKS.get(info.verdict, UNKNOWN).word}",
+def _recent(info: StateCheckInfo) -> RecentCheck:
+    folders = info.checkpoint.rstrip("/").split("/")
+    return RecentCheck(
+        label=f"{info.id}: {'/'.join(folders[-2:])}, {VERDICT_LOOKS.get(info.verdict, UNKNOWN).word}",
         url=reverse("ui:state_check", args=[info.id]),
+        created_at=info.created_at,
+        created_by=info.created_by,
     )
 
 

@@ -10,19 +10,25 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
+from registry.checkpoints import read_checkpoint
+from registry.checkpoints.files import CheckpointFiles
 from registry.checkpoints.plans import StateCheck, check_state, check_text, read_plan
+from registry.checkpoints.plans.check import check_plan
 from registry.checkpoints.plans.migration import STARTS_NOWHERE, USELESS
 from registry.checkpoints.plans.operator_rules import OPERATOR_RULES
 from registry.checkpoints.plans.source_rules import SOURCE_RULES
+from registry.checkpoints.plans.stored_state import read_state
 from registry.errors import InvalidCheckpoint
 from tests.state.migrations import migrations
 from tests.state.test_operators_predicted import DESCRIPTIONS, RECORD, write
 from tests.state.test_operators_predicted import ROWS as PREDICTED
+from tests.state.test_query_check import described
 from tests.toolchains import require_tools
 
 ROOT: Final = Path(__file__).parents[2]
@@ -232,3 +238,83 @@ def test_hostile_names_are_literals_in_a_script(tmp_path: Path) -> None:
     assert kinds == {ast.Expr, ast.ImportFrom, ast.Import, ast.Assign, ast.FunctionDef, ast.If}
     assert NASTY not in script
     assert "\u202e" not in script
+
+
+Fields = list[tuple[str, str]]
+
+
+def of_aggregates(before: Fields, after: Fields, *, key: str = "long") -> tuple[str, dict[str, Any]]:
+    """Why there is no script for an aggregation by `id` with other aggregates (expression, type), and its plan."""
+    path = FIXTURES / "aggregation_hdfs"
+    files, read = CheckpointFiles(str(path), (path,)), read_checkpoint(str(path), [path])
+    operator = read.operators[0]
+    variable = operator.variables[0]
+    running, query = described("aggregation_hdfs"), described("aggregation_hdfs")
+    for each, aggregates in ((running, before), (query, after)):
+        fields = [{"name": "x", "type": kind, "nullable": True, "metadata": {}} for _, kind in aggregates]
+        each["operators"][0]["values"] = [{"expression": text} for text, _ in aggregates]
+        each["operators"][0]["stores"]["default"]["value"]["fields"] = fields
+        each["operators"][0]["state_format"] = 2
+    query["operators"][0]["stores"]["default"]["key"]["fields"][0]["type"] = key
+    value = json.dumps(running["operators"][0]["stores"]["default"]["value"])
+    variable = replace(variable, versions=(replace(variable.newest, value_schema=value),))
+    read = replace(read, operators=(replace(operator, variables=(variable,)),))
+    state = replace(read_state(files, read, None), operator=read.operators[0])
+    report = check_plan(read, state, read_plan({"query": query, "running": running}))
+    return next((way.text for way in report.ways_out if way.way == "state migration"), ""), plan_of(report.script)
+
+
+def plan_of(script: str) -> dict[str, Any]:
+    """The plan in a script, with what starts empty; empty without a script."""
+    constants = {
+        node.targets[0].id: node.value
+        for node in ast.parse(script).body
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+    }
+    return {name: ast.literal_eval(constants[name]) for name in ("PLAN", "STARTS_EMPTY") if name in constants}
+
+
+@pytest.mark.requirement("DBX-1")
+@pytest.mark.parametrize(
+    ("before", "after", "key", "says"),
+    [
+        ([("max(v)", "long")], [("max(v)", "string")], "long", "max(v) is of other types"),
+        ([("max(v)", "timestamp")], [("max(v)", "string")], "long", "max(v) is of other types"),
+        ([("first(m)", "long")], [("first(m)", {"type": "map", "keyType": "string", "valueType": "long", "valueContainsNull": True})], "long", "no script can write the state of first(m)"),
+        ([("max(v)", "long")], [("max(v)", "long")], "string", "the key id is of another type"),
+        ([("max(s)", "string")], [("max(cast(s as double))", "double")], "long", "the old state has none of max(cast(s as double))"),
+        ([("count(s)", "long")], [("count(cast(s as int))", "double")], "long", "the old state has none of count(cast(s as int))"),
+    ],
+)  # fmt: skip
+def test_state_that_would_change_its_meaning_is_not_carried_over(
+    before: Fields, after: Fields, key: str, says: str
+) -> None:
+    text, plan = of_aggregates(before, after, key=key)
+    assert says in text
+    assert plan == {}
+
+
+@pytest.mark.requirement("DBX-1")
+def test_a_script_stops_at_values_that_the_new_type_would_change() -> None:
+    _, plan = of_aggregates([("max(v)", "double"), ("avg(v)", "double")], [("max(v)", "integer"), ("avg(v)", "double")])
+    assert [each["exact"] for each in plan["PLAN"]["fields"]] == [True, True]
+    assert [each["exact"] for each in plan["PLAN"]["keys"]] == [True]
+
+
+@pytest.mark.requirement("DBX-1")
+def test_renamed_fields_of_variables_are_carried_over_or_named() -> None:
+    """A map's key by position, as Spark compares it; a field that no one suspects to be renamed starts empty."""
+    folder = FIXTURES / "customer_totals"
+    variables = [
+        {"name": "totals", "kind": "value", "value_schema": "total INT, amount_cents BIGINT, status STRING"},
+        {"name": "by_status", "kind": "map", "user_key_schema": "state STRING", "value_schema": "orders INT"},
+        {"name": "last_orders", "kind": "list", "value_schema": "order_id STRING, amount_cents BIGINT"},
+    ]
+    plan = plan_of(check_state(str(folder), [folder], read_plan({"variables": variables})).script)
+    made = {each["name"]: each for each in plan["PLAN"]["variables"]}
+    assert made["by_status"]["key_renamed"] == {"state": "status"}
+    assert made["totals"]["renamed"] or "totals.total" in plan["STARTS_EMPTY"]
+    variables[0]["value_schema"] = "orders TIMESTAMP, amount_cents BIGINT, status STRING, currency STRING"
+    report = check_state(str(folder), [folder], read_plan({"variables": variables}))
+    assert "totals: orders (long) can't become timestamp" in check_text(report)
+    assert not report.script

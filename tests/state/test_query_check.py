@@ -54,6 +54,7 @@ def described(fixture: str) -> dict[str, Any]:
         "sources": [{"provider": kinds.get(each.kind, each.kind), "path": each.folder} for each in checkpoint.sources],
         "watermarks": [],
         "output_mode": "Update",
+        "refused": None,
         "settings": {"spark.sql.streaming.stateStore.checkpointFormatVersion": "1"},
     }
 
@@ -169,12 +170,13 @@ def changed_query(fixture: str, before: Query, after: Query, *, of_operator: Que
 @pytest.mark.parametrize(
     ("before", "after", "verdict", "rule"),
     [
-        ({}, {"settings": {"spark.sql.session.timeZone": "Asia/Tokyo"}}, "not checked", None),
+        ({}, {"settings": {"spark.sql.session.timeZone": "Asia/Tokyo"}}, "safe", "TIME_ZONE_UNUSED"),
         ({}, {"settings": {"spark.sql.streaming.stateStore.providerClass": "com.example.Provider"}}, "safe", None),
         ({"sink": "FileSink[/a]"}, {"sink": "FileSink[/b]"}, "silently wrong", "SINK_FOLDER_CHANGED"),
         ({}, {"output_mode": "Append"}, "not checked", None),
         ({}, {"output_mode": "Append", "refused": "[STREAMING_OUTPUT_MODE] no"}, "fails at start", "QUERY_REFUSED"),
         ({}, {"output_mode": "Complete"}, "safe", None),
+        ({"refused": "[STREAMING_OUTPUT_MODE] no"}, {}, "safe", None),
         ({"watermarks": [T10]}, {"watermarks": [T10], "output_mode": "Append"}, "safe", None),
         ({"watermarks": [T10]}, {"watermarks": [T10], "output_mode": "Complete"}, "silently wrong", "OTHER_GROUPS_KEPT"),
         ({}, {"watermarks": [T10]}, "safe", "WATERMARK_CHANGED"),
@@ -192,10 +194,40 @@ def test_other_settings_another_watermark_mode_and_sink(
 
 
 @pytest.mark.requirement("DBX-4")
-@pytest.mark.parametrize("fixture", ["dedup_rocksdb", "pandas_state", "join_rocksdb"])
+@pytest.mark.parametrize("fixture", ["pandas_state", "join_rocksdb"])
 def test_a_watermark_removed_from_other_operators_is_not_judged(fixture: str) -> None:
     check = changed_query(fixture, {"watermarks": [T10]}, {"watermarks": []})
     assert (check.verdict, check.changes) == ("not checked", ())
+
+
+@pytest.mark.requirement("DBX-4")
+@pytest.mark.parametrize(("key", "verdict"), [("k", "safe"), ("t", "not checked"), ("t2", "safe")])
+def test_a_watermark_removed_from_a_deduplication_matters_to_its_own_column_alone(key: str, verdict: str) -> None:
+    """Keys with it are gone from the state, so rows that repeat them pass."""
+    keys = {"keys": [{"expression": key}]}
+    check = changed_query("dedup_rocksdb", {"watermarks": [T10]}, {"watermarks": []}, of_operator=keys)
+    assert (check.verdict, [each.rule for each in check.changes]) == (verdict, ["WATERMARK_CHANGED"])
+
+
+@pytest.mark.requirement("DBX-4")
+@pytest.mark.parametrize(
+    ("source", "key", "is_unknown"),
+    [
+        ({"provider": "json", "options": {"timezone": "UTC"}}, "k", False),
+        ({"provider": "json"}, "k", True),
+        ({"provider": "delta"}, "k", True),
+        ({"provider": "kafka", "topics": ["a"]}, "window(t, length 1, slide 1, start 0)", False),
+        ({"provider": "kafka", "topics": ["a"]}, "cast(t as date)", True),
+        ({"provider": "kafka", "topics": ["a"]}, "date_format(t, yyyy, Some(UTC))", True),
+    ],
+)
+def test_another_time_zone_of_the_session_matters_to_what_depends_on_it(
+    source: Query, key: str, is_unknown: bool
+) -> None:
+    zones = ({"sources": [source], "settings": {"spark.sql.session.timeZone": each}} for each in ("UTC", "Asia/Tokyo"))
+    check = changed_query("aggregation_hdfs", *zones, of_operator={"keys": [{"expression": key}]})
+    assert any("timeZone" in each for each in check.not_checked) is is_unknown
+    assert ("TIME_ZONE_UNUSED" in [each.rule for each in check.changes]) is not is_unknown
 
 
 @pytest.mark.requirement("DBX-1")
@@ -230,6 +262,13 @@ def test_changed_properties(fixture: str, name: str, before: str, after: str, ve
         ("filter (rand(-26411) < 0.5)", "filter (rand(836) < 0.5)", "not checked"),
         ("filter (rand(-26411) < 0.5)", "filter (rand(836) < 0.9)", "silently wrong"),
         ("filter (t < 2026-11-27 00:00:00)", "filter (t < 2026-11-28 00:00:00)", "silently wrong"),
+        ("filter (t < current_timestamp())", "filter (t < current_timestamp())", "safe"),
+        ("filter (((v + w) * 2) > 8)", "filter ((v + (w * 2)) > 8)", "silently wrong"),
+        ("filter ((isnotnull(v) AND (v > 8)) AND (w > 2))", "filter (((w > 2) AND isnotnull(v)) AND (v > 8))", "safe"),
+        ("filter ((v BETWEEN 1 AND 2) OR (w > 2))", "filter ((v BETWEEN 1 AND 2) OR (w > 2))", "safe"),
+        ("filter (t < 2026-11-27 07:07:20.27027)", "filter (t < current_timestamp())", "not checked"),
+        ("filter (d < 2026-11-20)", "filter (d < date_sub(current_date(), 7))", "not checked"),
+        ("filter (d < date_sub(current_date(), 6))", "filter (d < date_sub(current_date(), 7))", "silently wrong"),
     ],
 )
 def test_rows_chosen_by_the_time_or_at_random_are_not_judged(before: str, after: str, verdict: str) -> None:
@@ -329,3 +368,73 @@ def test_a_sink_that_the_descriptions_do_not_name_is_said_to_be_assumed() -> Non
         check = check_state(str(FIXTURES / "aggregation_hdfs"), [FIXTURES], read_plan(plan))
         assert any("sink is assumed unchanged" in note for note in check.notes) == is_assumed
         assert check.verdict == "safe"
+
+
+@pytest.mark.requirement("DBX-4")
+def test_a_description_that_does_not_have_whether_spark_starts_the_query_is_not_checked() -> None:
+    query = described("aggregation_hdfs")
+    del query["refused"]
+    path = FIXTURES / "aggregation_hdfs"
+    check = check_state(str(path), [path], read_plan({"query": query, "running": query}))
+    assert (check.verdict, check.starts) == ("not checked", None)
+    assert check.not_checked == ("whether Spark starts such a query, which the description lacks",)
+
+
+@pytest.mark.requirement("DBX-4")
+@pytest.mark.parametrize(
+    ("before", "after", "verdict", "rule"),
+    [
+        ("max(struct(w, w, v, v))", "max(struct(v, v, w, w))", "silently wrong", "VALUE_MEANING_CHANGED"),
+        ("max(struct(w, w, v, v))", "max(struct(weight, w, v, v))", "safe", "STATE_READ_OTHERWISE"),
+        ("max(struct(w, (w + 1), v, v))", "max(struct(w, (w + 2), v, v))", "not checked", None),
+        ("sum(v)", "sum(cast(v as bigint))", "safe", "STATE_READ_OTHERWISE"),
+        ("sum(cast(v as int))", "sum(v)", "not checked", None),
+        ("avg(v)", "avg(cast(v as bigint))", "not checked", None),
+        ("sum(CASE WHEN (d = current_date()) THEN v END)", "sum(CASE WHEN (d = current_date()) THEN v END)", "safe", None),
+        ("sum(CASE WHEN (d = 2026-11-27) THEN v END)", "sum(CASE WHEN (d = current_date()) THEN v END)", "not checked", None),
+    ],
+)  # fmt: skip
+def test_aggregates_whose_state_is_the_same_or_has_another_meaning(
+    before: str, after: str, verdict: str, rule: str | None
+) -> None:
+    running, query = described("aggregation_hdfs"), described("aggregation_hdfs")
+    for each, expression in ((running, before), (query, after)):
+        each["operators"][0]["values"][1].update(expression=expression)
+    path = FIXTURES / "aggregation_hdfs"
+    check = check_state(str(path), [path], read_plan({"query": query, "running": running}))
+    assert (check.verdict, [each.rule for each in check.changes]) == (verdict, [rule] if rule else [])
+
+
+@pytest.mark.requirement("DBX-1")
+@pytest.mark.parametrize(
+    ("expression", "before", "after", "verdict"),
+    [
+        ("approx_count_distinct(v, 0.05, 0, 0)", "int", "int", "safe"),
+        ("approx_count_distinct(v, 0.05, 0, 0)", "int", "bigint", "silently wrong"),
+        ("approx_count_distinct(v, 0.05, 0, 0)", "", "int", "not checked"),
+        ("approx_count_distinct(v, 0.05, 0, 0)", "", "", "not checked"),
+        ("percentile_approx(v, 0.5, 100, 0, 0)", "", "", "safe"),  # its state shows its type, unlike Spark's
+    ],
+)
+def test_types_that_the_schema_of_the_state_does_not_show(
+    expression: str, before: str, after: str, verdict: str
+) -> None:
+    running, query = described("aggregation_hdfs"), described("aggregation_hdfs")
+    for each, types in ((running, before), (query, after)):
+        each["operators"][0]["values"][1].update(expression=expression, types=types)
+    path = FIXTURES / "aggregation_hdfs"
+    check = check_state(str(path), [path], read_plan({"query": query, "running": running}))
+    assert check.verdict == verdict
+
+
+@pytest.mark.requirement("DBX-1")
+def test_keys_and_rows_of_state_variables_are_compared_with_the_running_query() -> None:
+    path = FIXTURES / "customer_totals"
+    running, query = described("customer_totals"), described("customer_totals")
+    for each in (running, query):
+        each["operators"][0]["keys"] = [{"expression": "customer_id"}]
+    query["operators"][0]["keys"] = [{"expression": "order_id"}]
+    query["operators"][0]["input"] = ["filter (amount > 3)"]
+    check = check_state(str(path), [path], read_plan({"query": query, "running": running}))
+    assert check.verdict == "silently wrong"
+    assert {each.rule for each in check.changes} == {"KEY_MEANING_CHANGED", "ROWS_OF_STATE_CHANGED"}

@@ -90,6 +90,7 @@ def test_a_folder_of_partitions_and_a_pattern_that_stays_are_the_same_source(rea
     query = {
         "schemadesk_spark": 1,
         "spark": "4.2.0",
+        "refused": None,
         "operators": [],
         "watermarks": [],
         "sources": [{"provider": "json", "path": "/data/o*"}],
@@ -119,7 +120,14 @@ KAFKA: dict[str, Any] = {"provider": "kafka", "topics": ["orders"], "options": {
 def test_described_topics(changed: dict[str, Any], verdict: str, rule: str | None) -> None:
     operators = [{"number": 0, "name": "transformWithStateInPySparkExec", "properties": {}, "stores": {}, "keys": [],
                   "values": [], "input": []}]  # fmt: skip
-    running = {"schemadesk_spark": 1, "spark": "4.2.0", "operators": operators, "watermarks": [], "sources": [KAFKA]}
+    running = {
+        "schemadesk_spark": 1,
+        "spark": "4.2.0",
+        "refused": None,
+        "operators": operators,
+        "watermarks": [],
+        "sources": [KAFKA],
+    }
     query = {**running, "sources": [{**KAFKA, **changed}]}
     path = FIXTURES / "customer_totals"
     check = check_state(str(path), [path], read_plan({"query": query, "running": running}))
@@ -156,6 +164,7 @@ def test_described_sinks_and_formats(
     running = {
         "schemadesk_spark": 1,
         "spark": "4.2.0",
+        "refused": None,
         "operators": [],
         "watermarks": [],
         "sources": files,
@@ -175,6 +184,7 @@ def test_asynchronous_progress_repeats_batches(reads_files: Path) -> None:
     query = {
         "schemadesk_spark": 1,
         "spark": "4.2.0",
+        "refused": None,
         "operators": [],
         "watermarks": [],
         "sources": files,
@@ -267,7 +277,14 @@ def test_avro_is_for_transform_with_state_alone() -> None:
 @pytest.mark.requirement("DBX-4")
 def test_a_query_without_state_keeps_its_sources_and_can_gain_no_operator(reads_files: Path) -> None:
     shutil.rmtree(reads_files / "state")
-    query = {"schemadesk_spark": 1, "spark": "4.2.0", "operators": [], "watermarks": [], "settings": {}}
+    query = {
+        "schemadesk_spark": 1,
+        "spark": "4.2.0",
+        "refused": None,
+        "operators": [],
+        "watermarks": [],
+        "settings": {},
+    }
     files = {"provider": "json", "path": "/data/orders"}
     same = check_state(str(reads_files), [reads_files], read_plan({**query, "sources": [files]}))
     assert (same.verdict, same.operator.description) == ("safe", "no stateful operator")

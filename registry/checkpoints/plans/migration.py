@@ -22,10 +22,11 @@ from registry.checkpoints.plans.model import APIS, SCALA_OPERATOR, PlannedState,
 from registry.checkpoints.plans.operators import by_field, changes_of_rows
 from registry.checkpoints.plans.queries import DescribedOperator, Description, Meaning
 from registry.checkpoints.plans.rules import SPARK_TIME_MODES, output_mode_of, time_mode_of
+from registry.checkpoints.plans.state_types import can_order, empty_fields, is_number, keeps_meaning
 from registry.checkpoints.plans.stored_state import StoredState, ttl_of
 from registry.errors import first_few
-from registry.formats.policies.spark_state import parse_struct
-from registry.formats.policies.spark_state.struct_types import spark_json
+from registry.formats.policies.spark_state import StructType, parse_struct
+from registry.formats.policies.spark_state.struct_types import Atomic, SparkType, spark_json
 
 _SOURCE: Final = Path(__file__).parents[3] / "schemadesk_spark" / "state_migration.py"
 _MARK: Final = "from __future__ import annotations\n"
@@ -161,15 +162,14 @@ def _of_operator(
     names = list(by_field(planned.keys)) if before else [field.name for field in key.fields]
     if len(names) != len(key.fields):
         raise _Impossible("the description doesn't say what each field of the key means")
-    keys = [
-        {"from": _key(name, old_keys), "type": spark_json(field.type)}
-        for name, field in zip(names, key.fields, strict=True)
-    ]
+    if len(old_keys) != len(old_key.fields):
+        raise _Impossible("the description of the running query isn't that of this checkpoint")
+    keys = [_key(name, old_keys, old_key, field.type) for name, field in zip(names, key.fields, strict=True)]
     kept = {key["from"] for key in keys}
     may_merge = len(kept) < len(old_keys) or any(
         key["type"] != spark_json(old_key.fields[key["from"]].type) for key in keys
     )
-    types = [spark_json(field.type) for field in value.fields]
+    types = [field.type for field in value.fields]
     fields, lost = ([], []) if planned.name == "dedupe" else _state_fields(before, planned, types, stored)
     merges = may_merge and all(field["merge"] for field in fields)
     if len(kept) < len(old_keys) and not merges:
@@ -189,36 +189,42 @@ def _is_of(before: DescribedOperator, stored: Operator) -> bool:
     return own == sizes and len(list(by_field(before.keys))) == sizes[0]
 
 
-def _key(name: str, old_keys: Sequence[str]) -> int:
+def _key(name: str, old_keys: Sequence[str], old_key: StructType, kind: SparkType) -> dict[str, Any]:
+    """Return where a field of the key comes from; `exact` if the query itself doesn't cast it."""
     cast = _CAST.fullmatch(name)
     for text in (name, cast["inner"] if cast else name):
         if text in old_keys:
-            return old_keys.index(text)
+            at = old_keys.index(text)
+            if text == name and not keeps_meaning(old_key.fields[at].type, kind):
+                raise _Impossible(f"the key {name[:200]} is of another type, and how its old values read isn't known")
+            return {"from": at, "type": spark_json(kind), "exact": text == name}
     raise _Impossible(f"the key {name[:200]} isn't in the old state")
 
 
 def _state_fields(
-    before: DescribedOperator | None, planned: DescribedOperator, types: Sequence[Any], stored: Operator
+    before: DescribedOperator | None, planned: DescribedOperator, types: Sequence[SparkType], stored: Operator
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Return each field of the new state, and the aggregates that the old state doesn't determine."""
     if planned.name == "dedupeWithinWatermark":
-        return [{"from": 0, "type": types[0], "initial": None, "merge": ""}], []
+        return [{"from": 0, "type": spark_json(types[0]), "initial": None, "merge": ""}], []
     assert before is not None
-    old_types = [spark_json(field.type) for field in parse_struct(stored.variables[0].newest.value_schema).fields]
+    old_types = [field.type for field in parse_struct(stored.variables[0].newest.value_schema).fields]
     starts, at = {}, 0
     for value in before.values:
-        starts[value.expression] = at
+        starts[value.expression] = (at, value.types)
         at += value.fields
     fields: list[dict[str, Any]] = []
     lost = []
     for value in planned.values:
         own = types[len(fields) : len(fields) + value.fields]
-        origin = _origin(value, starts, old_types)
+        if not all(map(can_order, own)):
+            raise _Impossible(f"no script can write the state of {value.expression[:200]}")
+        origin = _origin(value, starts, old_types, own)
         name = value.expression.partition("(")[0]
         if origin is None and name not in _FIELDS:
             raise _Impossible(f"{value.expression[:200]} isn't in the old state")
         lost += [value.expression] if origin is None else []
-        fields += _fields_of(name, own, origin)
+        fields += _fields_of(name, [spark_json(kind) for kind in own], origin)
     if lost and len(lost) == len(planned.values):
         raise _Impossible(f"the old state has none of {first_few(lost)}")
     return fields, lost
@@ -233,24 +239,35 @@ def _fields_of(name: str, types: Sequence[Any], origin: Sequence[dict[str, Any]]
         yield {"from": None, "type": kind, "initial": initial, "merge": merge, **(origin[at] if origin else {})}
 
 
-def _origin(value: Meaning, starts: Mapping[str, int], types: Sequence[Any]) -> list[dict[str, Any]] | None:
-    """Return where the fields of an aggregate come from; None if the old state doesn't determine them."""
+Starts = Mapping[str, tuple[int, str]]
+
+
+def _origin(
+    value: Meaning, starts: Starts, types: Sequence[SparkType], new_types: Sequence[SparkType]
+) -> list[dict[str, Any]] | None:
+    """Return where the fields of an aggregate come from; None if the old state doesn't determine them.
+
+    `starts` has where the fields of each old aggregate begin, and the types of its arguments where they matter.
+    """
     if value.expression in starts:
-        start = starts[value.expression]
-        return [{"from": start + at, "initial": None} for at in range(value.fields)]
+        start, arguments = starts[value.expression]
+        old_types = types[start : start + value.fields]
+        if arguments != value.types or not all(map(keeps_meaning, old_types, new_types)):
+            raise _Impossible(f"{value.expression[:200]} is of other types, and the state can't be converted")
+        return [{"from": start + at, "initial": None, "exact": True} for at in range(value.fields)]
     call = _CALL.fullmatch(value.expression)
     if call is None:
         return None
     name, cast = call["name"], _CAST.fullmatch(call["argument"])
     for argument in (call["argument"], *([cast["inner"]] if cast else [])):
-        old = {name: starts[f"{name}({argument})"] for name in _FIELDS if f"{name}({argument})" in starts}
+        old = {name: starts[f"{name}({argument})"][0] for name in _FIELDS if f"{name}({argument})" in starts}
         wanted = _wanted(name, old)
         if wanted is None:
             continue
         source = types[wanted[0]["from"]]
         if cast and argument == cast["inner"] and not _is_exact(source, cast["type"], name):
             return None
-        if name in ("sum", "avg") and "decimal" in str(source):
+        if name in ("sum", "avg") and isinstance(source, Atomic) and source.decimal:
             return None  # two fields, whose precisions depend on each other
         return [wanted[0], {**wanted[0], "is_null": True}][: value.fields] if name == "sum" else wanted
     return None
@@ -271,8 +288,11 @@ def _wanted(name: str, old: Mapping[str, int]) -> list[dict[str, Any]] | None:
     return None
 
 
-def _is_exact(source: Any, target: str, name: str) -> bool:
-    return name == "count" or target == "double" or (source in _WHOLE and target.startswith(("bigint", "decimal")))
+def _is_exact(source: SparkType, target: str, name: str) -> bool:
+    """Return whether an aggregate of the cast values follows from that of the values. A count doesn't: a cast can fail."""
+    if name == "count" or not is_number(source) or not isinstance(source, Atomic):
+        return False
+    return target == "double" or (source.name in _WHOLE and target.startswith(("bigint", "decimal")))
 
 
 # transformWithState.
@@ -293,10 +313,16 @@ def _of_variables(state: StoredState, plan: StatePlan, report: StateCheck) -> tu
     variables = [_variable(variable, sources[variable.name], state, report) for variable in plan.variables]
     used = {source.name for source in sources.values() if source}
     lost = [variable.name for variable in plan.variables if sources[variable.name] is None]
+    for planned, made in zip(plan.variables, variables, strict=True):
+        missing = _empty_fields(planned, sources[planned.name], made["renamed"])
+        lost += [f"{planned.name}.{path}" for path in missing]
     lost += [name for name in live if name not in used and name not in plan.removed]
+    key = next((variable.key for variable in plan.variables if variable.key is not None), None)
+    stored_key = next(source.newest.key_schema for source in sources.values() if source)
     document = {
         "variables": variables,
-        "key": next((variable.key for variable in plan.variables if variable.key is not None), None),
+        "key": key,
+        "key_renamed": _key_names(stored_key, key),
         "time_mode": time_mode or "None",
         "output_mode": plan.output_mode or output_mode_of(state) or "Update",
     }
@@ -326,7 +352,33 @@ def _variable(
         "user_key": planned.user_key,
         "ttl": ttl_of(planned, state),
         "renamed": {item.path: item.before for item in changes if item.rule == "RENAME_SUSPECTED"},
+        "key_renamed": _key_names(source.newest.map_key_schema, planned.user_key) if source else {},
     }
+
+
+def _empty_fields(planned: PlannedState, source: StateVariable | None, renamed: Mapping[str, str]) -> list[str]:
+    """Return the fields of a variable's values that the old state doesn't have."""
+    if source is None:
+        return []
+    newest = source.newest
+    try:
+        for stored, key in ((newest.map_key_schema, planned.user_key), (newest.key_schema, planned.key)):
+            if key is None or not stored:
+                continue
+            missing = list(empty_fields(parse_struct(stored), parse_struct(key), _key_names(stored, key)))
+            if missing:
+                raise ValueError(f"the key has another field ({first_few(missing)})")
+        return list(empty_fields(parse_struct(newest.value_schema), parse_struct(planned.value), renamed))
+    except ValueError as problem:
+        raise _Impossible(f"{planned.name[:200]}: {problem}") from None
+
+
+def _key_names(stored: str | None, planned: Mapping[str, Any] | None) -> dict[str, str]:
+    """Return the old name of each field of a key: by position if the names differ, as Spark compares them."""
+    if planned is None or not stored:
+        return {}
+    old, new = ([field.name for field in parse_struct(schema).fields] for schema in (stored, planned))
+    return {} if set(old) == set(new) or len(old) != len(new) else dict(zip(new, old, strict=True))
 
 
 # The script.

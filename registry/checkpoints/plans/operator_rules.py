@@ -18,13 +18,14 @@ _OPERATORS: Final = f"{_STATEFUL}statefulOperators.scala"
 _LIMIT: Final = f"{_STATEFUL}streamingLimits.scala"
 _TRACKER: Final = f"{_STREAMING}runtime/WatermarkTracker.scala"
 _JOIN: Final = f"{_STATEFUL}join/StreamingSymmetricHashJoinExec.scala"
+_WINDOWS: Final = "catalyst/analysis/ResolveTimeWindows.scala"
 _NEW: Final = "keep the old expression, or use a new checkpoint"
 _ROWS: Final = (
     StateRule(
         "STATE_ADDED",
         "the query has stateful operators, but its checkpoint has no state",
         "Spark expects the state folder of every stateful operator in a checkpoint that has committed batches.",
-        "use a new checkpoint",
+        "leave out the stateful operators, or use a new checkpoint",
         "DBX-4",
         "refused",
         "",
@@ -76,7 +77,7 @@ _ROWS: Final = (
         "ROWS_OF_STATE_CHANGED",
         "the rows that reach {detail} change: {after} in the place of {before}",
         "The state was made of other rows. Spark doesn't compare what is before an operator.",
-        "use a new checkpoint, or filter after the operator",
+        "filter after the operator, or use a new checkpoint",
         "DBX-3",
         "silently wrong",
         spark_file=_OPERATORS,
@@ -140,6 +141,14 @@ _ROWS: Final = (
         "DBX-3",
         "silently wrong",
         spark_file=_OPERATORS,
+    ),
+    StateRule(
+        "TIME_ZONE_UNUSED",
+        "the session's time zone changes from {before} to {after}, and {detail} doesn't depend on it",
+        "Windows are cut in UTC, and the sources have times with an offset.",
+        NO_ACTION,
+        "DBX-1",
+        spark_file=_WINDOWS,
     ),
     StateRule(
         "QUERY_REFUSED",

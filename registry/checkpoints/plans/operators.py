@@ -20,7 +20,7 @@ from registry.errors import first_few
 from registry.formats.policies.spark_state import StateChange, StructType, parse_struct
 from registry.formats.policies.spark_state.restart_plan import Mismatch, mismatches
 from registry.formats.policies.spark_state.schema_changes import change
-from registry.formats.policies.spark_state.struct_types import label
+from registry.formats.policies.spark_state.struct_types import Atomic, label
 
 #: changes of a join's type after which the buffered rows are still right
 _NARROWED: Final = frozenset({("LeftOuter", "Inner"), ("RightOuter", "Inner"), ("Inner", "LeftSemi")})
@@ -31,17 +31,30 @@ _FORMATS: Final[Mapping[str, str]] = {
     "applyInPandasWithState": "spark.sql.streaming.flatMapGroupsWithState.stateFormatVersion",
 }
 _FILTER: Final = re.compile(r"(?P<what>(?:\w+: )*filter (?:of keys )?)(?P<condition>.*)")
+_AND: Final = " AND "
 _ON_KEYS: Final = re.compile(r"(?:\w+: )*filter of keys ")
 _CAST: Final = re.compile(r"cast\(([^()]*) as [a-z]+(?:\(\d+,\d+\))?\)")
 _CALL: Final = re.compile(r"(?P<name>\w+)\((?P<first>.*?)(?:, (?P<rest>.*))?\)")
-#: what a description has for `current_timestamp()` and for a random number: another one each time
+#: what a description has for a random number: another one each time. Older descriptions have a moment for
+# `current_timestamp()` and a date for `current_date()`
 _MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+|\brandn?\(?-?\d+")
+_CLOCK: Final = re.compile(r"\bcurrent_(?:timestamp|date)\(\)")
+_DATE: Final = re.compile(r"\b\d{4}-\d\d-\d\d\b")
+_OF_STRUCT: Final = re.compile(r"(?P<name>max|min)\(struct\((?P<fields>.*)\)\)", re.DOTALL)
+_PLAIN_NAME: Final = re.compile(r"[\w.]+")
+#: an aggregate of a cast, which Spark also adds by itself, to a type that its state has anyway
+_OF_CAST: Final = re.compile(
+    r"(?P<call>(?:max|min)\(|sum\(|avg\()cast\((?P<argument>[\w.]+) as (?P<type>bigint|double)\)\)"
+)
 #: functions that keep the same state for the same argument
 _VARIANCES: Final = frozenset({"var_samp", "var_pop", "variance", "stddev_samp", "stddev_pop", "stddev", "std"})
 #: functions of which it depends on the rows or the mode
 _DEPENDS: Final = ({"first", "last"}, {"percentile_approx"})
 #: settings that change what expressions mean
-_OF_EXPRESSIONS: Final = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled", "spark.sql.caseSensitive")
+_TIME_ZONE: Final = "spark.sql.session.timeZone"
+#: expressions that mean the same in every time zone: windows are cut in UTC
+_FREE_OF_ZONES: Final = frozenset({"window", "session_window", "sum", "count", "avg", "min", "max", "isnotnull", "AND"})
+_OF_EXPRESSIONS: Final = (_TIME_ZONE, "spark.sql.ansi.enabled", "spark.sql.caseSensitive")
 SCHEMA_CHECK: Final = "spark.sql.streaming.stateStore.stateSchemaCheck"
 _COLLATED_KEY: Final = "STATE_STORE_UNSUPPORTED_OPERATION_BINARY_INEQUALITY"
 _AGGREGATIONS: Final = ("stateStoreSave", "sessionWindowStateStoreSaveExec")
@@ -74,14 +87,32 @@ def operator_results(
         operator.number: operator.name for operator in planned.operators
     }:
         return ()
-    if running and [source.kind for source in running.sources] != [source.kind for source in planned.sources]:
-        running = None  # other columns: their names say nothing
-    before = {operator.number: operator for operator in running.operators} if running else {}
+    before = _by_number(planned, running)
+    running = running if before else None
     return tuple(
         _result(checkpoint, stored[operator.number], operator, before.get(operator.number), planned, running)
         for operator in planned.operators
         if operator.name not in EVOLVING
     )
+
+
+def _by_number(planned: Description, running: Description | None) -> dict[int, DescribedOperator]:
+    """Return the operators of the running query; none if it has other sources, as names of columns then say nothing."""
+    if running is None or [each.kind for each in running.sources] != [each.kind for each in planned.sources]:
+        return {}
+    return {operator.number: operator for operator in running.operators}
+
+
+def evolving_results(planned: Description, running: Description | None) -> Iterator[OperatorResult]:
+    """Yield what changes in the keys and the rows of transformWithState; its variables are the plan's."""
+    before = _by_number(planned, running)
+    for operator in planned.operators:
+        former = before.get(operator.number)
+        if former is not None and former.name == operator.name and operator.name in EVOLVING:
+            name = f"operator {operator.number} ({operator.description})"
+            one, other = (replace(each, values=(), properties={}) for each in (former, operator))
+            changes, doubts = _meanings(one, other, name, mode=planned.output_mode or "")
+            yield OperatorResult(operator.number, tuple(changes), tuple(doubts))
 
 
 def _result(
@@ -202,16 +233,20 @@ def _meanings(
         for one, other in zip_longest(by_field(old), by_field(new), fillvalue="nothing"):
             if one == other:
                 continue
-            if _keep_the_same(one, other):
+            if _keep_the_same(one, other) or _names_differ(one, other):
                 changes.append(change(OPERATOR_RULES["STATE_READ_OTHERWISE"], "", one, other, detail=name))
             elif _is_unknown(one, other) or (planned.name in _GROUPS and old is before.values and one not in named):
                 doubts.append(f"{name}: {one[:200]} becomes {other[:200]}")
             else:
                 changes.append(change(OPERATOR_RULES[rule], "", one[:300], other[:300], detail=name))
+    more_changes, more_doubts = _hidden_types(before, planned, name)
+    changes += more_changes
+    doubts += more_doubts
     # In complete mode all groups are written, in append mode those that end: also the filtered ones that are kept.
     keeps_silent = mode == "Update" or planned.name in _DEDUPLICATIONS
     rows, planned_rows = changes_of_rows(before), changes_of_rows(planned)
-    if rows != planned_rows and _timeless(rows) == _timeless(planned_rows):
+    is_clocked = _is_clocked(" ".join(rows), " ".join(planned_rows))
+    if rows != planned_rows and (is_clocked or _timeless(rows) == _timeless(planned_rows)):
         doubts.append(f"{name}: which rows reach it, as that depends on the time or on a random number")
     else:
         changes += _row_changes(rows, planned_rows, name, can_filter_keys=keeps_silent)
@@ -225,13 +260,44 @@ def _meanings(
             changes.append(change(OPERATOR_RULES["SESSION_CHANGED"], "", one, other, detail=name))
         elif (one, other) in _NARROWED:
             changes.append(change(OPERATOR_RULES["JOIN_NARROWED"], "", one, other))
+        elif property_ == "limit" and _is_less(one, other):
+            doubts.append(
+                f"{name}: whether {one} rows were reached, because rows beyond them don't come back for {other}"
+            )
         else:
             doubts.append(f"{name}: its {property_} ({one[:200] or 'none'} becomes {other[:200] or 'none'})")
     return list(dict.fromkeys(changes)), list(dict.fromkeys(doubts))
 
 
+def _hidden_types(
+    before: DescribedOperator, planned: DescribedOperator, name: str
+) -> tuple[list[StateChange], list[str]]:
+    """Return what changes in the types of arguments that the state's schema doesn't show: hashes and binary values."""
+    changes, doubts = [], []
+    _, value = before.stores.get("default", (StructType(), StructType()))
+    kinds = [field.type for field in value.fields][len(value.fields) - sum(each.fields for each in before.values) :]
+    for old, new in zip(before.values, planned.values, strict=False):
+        own, kinds = kinds[: old.fields], kinds[old.fields :]
+        is_hidden = Atomic("binary") in own or old.expression.startswith("approx_count_distinct(")
+        is_kept = old.expression == new.expression or _keep_the_same(old.expression, new.expression)
+        if not (is_kept and is_hidden) or "" != old.types == new.types:
+            continue
+        if not (old.types and new.types) or old.expression.startswith("percentile"):
+            doubts.append(f"{name}: the types of what {old.expression[:200]} keeps")
+        else:
+            texts = (f"{each.expression[:300]} of {each.types[:300]}" for each in (old, new))
+            changes.append(change(OPERATOR_RULES["VALUE_MEANING_CHANGED"], "", *texts, detail=name))
+    return changes, doubts
+
+
 def _timeless(steps: list[str]) -> list[str]:
     return sorted(_MOMENT.sub("", step) for step in steps)
+
+
+def _is_clocked(one: str, other: str) -> bool:
+    """Return whether one text has the current time where the other, of an older description, can have its moment."""
+    before, after = bool(_CLOCK.search(one)), bool(_CLOCK.search(other))
+    return before != after and bool(_DATE.search(one if after else other))
 
 
 def _row_changes(before: list[str], after: list[str], name: str, *, can_filter_keys: bool) -> Iterator[StateChange]:
@@ -251,16 +317,41 @@ def _is_unknown(one: str, other: str) -> bool:
     names = {text.partition("(")[0] for text in (one, other)}
     return (
         _uncast(one) == _uncast(other)
+        or _is_clocked(one, other)
         or names in _DEPENDS
         or "coalesce" in names
-        or ("struct(" in one and "struct(" in other)
+        or ("struct(" in one and "struct(" in other and None in (_struct_values(one), _struct_values(other)))
     )
+
+
+def _names_differ(one: str, other: str) -> bool:
+    """Return whether two aggregates of a struct differ in the names of its fields alone, which the state doesn't have."""
+    return None is not _struct_values(one) == _struct_values(other)
+
+
+def _struct_values(text: str) -> tuple[str, ...] | None:
+    """Return an aggregate of a struct without the names in it; None if it is something else."""
+    match = _OF_STRUCT.fullmatch(text) if len(text) <= LONG else None
+    if match is None:
+        return None
+    parts, depth = [""], 0
+    for each in match["fields"]:
+        depth += (each in "([{<") - (each in ")]}>")
+        if depth == 0 and each == ",":
+            parts.append("")
+        else:
+            parts[-1] += each
+    values = [part.strip() for part in parts[1::2]]
+    is_known = depth == 0 and len(parts) % 2 == 0 and all(map(_PLAIN_NAME.fullmatch, map(str.strip, parts)))
+    return (match["name"], *values) if is_known else None
 
 
 def _keep_the_same(one: str, other: str) -> bool:
     """Return whether two aggregates keep the same state and only their results differ."""
     if max(len(one), len(other)) > LONG:
         return False
+    if _without_cast(one) == _without_cast(other):
+        return True
     before, after = _CALL.fullmatch(one), _CALL.fullmatch(other)
     if not before or not after or before["first"] != after["first"]:
         return False
@@ -269,6 +360,17 @@ def _keep_the_same(one: str, other: str) -> bool:
     if before["name"] == after["name"] == "percentile_approx":
         return (before["rest"] or "").split(", ")[1:] == (after["rest"] or "").split(", ")[1:]
     return {before["name"], after["name"]} <= _VARIANCES and before["rest"] == after["rest"]
+
+
+def _without_cast(text: str) -> str:
+    """Return an aggregate without a cast that does nothing if its state is of the same type without it.
+
+    Values of a sum of whole numbers, and of a maximum, are of its own type; averages are doubles.
+    """
+    match = _OF_CAST.fullmatch(text)
+    if match is None or (match["call"] == "avg(" and match["type"] != "double"):
+        return text
+    return f"{match['call']}{match['argument']})"
 
 
 def by_field(meanings: Sequence[Meaning]) -> Iterator[str]:
@@ -295,13 +397,39 @@ def changes_of_rows(operator: DescribedOperator) -> list[str]:
         if match is None:
             rows.add(step)
             continue
-        conditions = re.sub(r"[()]", "", match["condition"]).split(" AND ")
-        checks += [(match["what"], each) for each in conditions if each.startswith("isnotnull")]
-        rows |= {match["what"] + each for each in conditions if not each.startswith("isnotnull")}
+        conditions = list(_conjuncts(match["condition"]))
+        checks += [(match["what"], each) for each in conditions if each.startswith("isnotnull(")]
+        rows |= {match["what"] + each for each in conditions if not each.startswith("isnotnull(")}
     meanings = [*operator.properties.values(), *(key.expression for key in operator.keys)]
     needed = re.sub(r"[()]", " ", " ".join([*rows, *meanings]))
-    rows |= {what + each for what, each in checks if each.removeprefix("isnotnull") not in needed}
+    rows |= {what + each for what, each in checks if re.sub(r"[()]", " ", each[9:]).strip() not in needed}
     return sorted(rows)
+
+
+def _conjuncts(text: str) -> Iterator[str]:
+    """Yield the conditions that AND joins, each without the parentheses around it; takes time in proportion to the text."""
+    pairs, opened = {}, []
+    for at, each in enumerate(text):
+        if each == "(":
+            opened.append(at)
+        elif each == ")" and opened:
+            pairs[opened.pop()] = at
+    pending = [(0, len(text))]
+    while pending:
+        start, end = pending.pop()
+        if pairs.get(start) == end - 1:
+            pending.append((start + 1, end - 1))
+            continue
+        parts, at, first = [], start, start
+        while at < end:
+            if text.startswith(_AND, at, end):
+                parts.append((first, at))
+                first = at + len(_AND)
+            at = max(first, pairs.get(at, at) + 1)
+        if parts:
+            pending += [*parts, (first, end)]
+        else:
+            yield text[start:end].strip()
 
 
 def _query_changes(
@@ -312,12 +440,27 @@ def _query_changes(
     for column in _removed_watermarks(planned, running, query):
         if _is_grouped_by(planned, column):
             yield change(OPERATOR_RULES["WATERMARK_REMOVED"], "", f"{column}, {one[column]}", detail=name)
-    if one != other and one.keys() <= other.keys() and planned.name not in (*_GROUPS, "globalLimit"):
+    is_kept = one.keys() <= other.keys() or planned.name == "dedupe"
+    if one != other and is_kept and planned.name not in (*_GROUPS, "globalLimit"):
         texts = (", ".join(f"{column} {delay}" for column, delay in sorted(each.items())) for each in (one, other))
         yield change(OPERATOR_RULES["WATERMARK_CHANGED"], "", *(text or "none" for text in texts), detail=name)
+    zones = tuple(each.settings.get(_TIME_ZONE, "not given") for each in (running, query))
+    if zones[0] != zones[1] and planned.keys and _is_free_of_zones(planned, query):
+        yield change(OPERATOR_RULES["TIME_ZONE_UNUSED"], "", *zones, detail=name)
     modes = _modes(running, query)
     if planned.name in _AGGREGATIONS and modes in _OTHER_GROUPS and (running.watermarks or "Append" in modes):
         yield change(OPERATOR_RULES["OTHER_GROUPS_KEPT"], "", *modes, detail=name)
+
+
+def _is_free_of_zones(operator: DescribedOperator, query: Description) -> bool:
+    """Return whether neither an operator's expressions nor the times in its sources depend on the session's time zone."""
+    meanings = [each.expression for each in (*operator.keys, *operator.values)]
+    texts = " ".join([*meanings, *operator.input, *operator.properties.values()])
+    has_other = {*re.findall(r"\w+(?=\()", texts)} - _FREE_OF_ZONES or _DATE.search(texts) or "'" in texts
+    return not has_other and all(
+        source.kind in ("kafka", "rate") or (source.kind == "files" and source.options.get("timezone"))
+        for source in query.sources
+    )
 
 
 def _modes(running: Description, query: Description) -> tuple[str, str]:
@@ -331,7 +474,11 @@ def _removed_watermarks(planned: DescribedOperator, running: Description, query:
 
 def _is_grouped_by(operator: DescribedOperator, column: str) -> bool:
     texts = [*operator.properties.values(), *(key.expression for key in operator.keys)]
-    return operator.name in _AGGREGATIONS and any(re.search(rf"\b{re.escape(column)}\b", text) for text in texts)
+    return operator.name in _AGGREGATIONS and any(_has_word(text, column) for text in texts)
+
+
+def _has_word(text: str, column: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(column)}(?!\w)", text) is not None
 
 
 def _is_less(one: str, other: str) -> bool:
@@ -340,6 +487,11 @@ def _is_less(one: str, other: str) -> bool:
 
 def _query_doubts(planned: DescribedOperator, running: Description, query: Description, name: str) -> Iterator[str]:
     removed = [column for column in _removed_watermarks(planned, running, query) if not _is_grouped_by(planned, column)]
+    if planned.name == "dedupe":
+        keyed = [column for column in removed if any(_has_word(key.expression, column) for key in planned.keys)]
+        if keyed:
+            yield f"{name}: whether rows repeat that the watermark has removed from its state, as they pass again"
+        removed = []
     if removed or (planned.name in _GROUPS and {*running.watermarks} != {*query.watermarks}):
         yield f"{name}: another watermark"
     if planned.name == "dedupeWithinWatermark" and set(running.watermarks) != set(query.watermarks):
@@ -355,6 +507,8 @@ def _query_doubts(planned: DescribedOperator, running: Description, query: Descr
         yield f"{name}: the rows of the static data that it is joined with"
     for setting in _OF_EXPRESSIONS:
         one, other = running.settings.get(setting), query.settings.get(setting)
+        if setting == _TIME_ZONE and one != other and _is_free_of_zones(planned, query):
+            continue
         if one != other and planned.keys:
             texts = f"{one or 'not given'} becomes {other or 'not given'}"
             yield f"{name}: its expressions with another {setting} ({texts})"

@@ -29,10 +29,14 @@ _KINDS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """The expression of a grouping key, or of a part of the state with its number of fields."""
+    """The expression of a grouping key, or of a part of the state with its number of fields.
+
+    `types` are those of its arguments, where the state's schema doesn't show them.
+    """
 
     expression: str
     fields: int = 1
+    types: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +65,8 @@ class DescribedOperator:
 class Description:
     """A streaming query: its stateful operators by number, its sources, output mode, settings and sink.
 
-    `columns` is the DDL of its result; `refused` is why Spark starts no such query, whatever the checkpoint, and empty
-    if it does. `query_id` is Spark's, which the checkpoint has too; empty if the query wasn't started. `spark` is the
+    `columns` is the DDL of its result; `refused` is why Spark starts no such query, whatever the checkpoint, empty if it
+    does, and None if the description doesn't have it. `query_id` is Spark's, which the checkpoint has too; empty if the query wasn't started. `spark` is the
     version that described it.
     """
 
@@ -75,7 +79,7 @@ class Description:
     sink_options: Mapping[str, str] = field(default_factory=dict)
     columns: str = ""
     trigger: str = ""
-    refused: str = ""
+    refused: str | None = None
     query_id: str = ""
     spark: str = ""
 
@@ -96,11 +100,12 @@ def read_description(document: Any, pointer: str = "") -> Description:
         output_mode=_mode(document, pointer),
         settings=_texts(document, "settings", pointer),
         sink_options=_texts(document, "sink_options", pointer),
+        refused=_text(document, "refused", pointer) if "refused" in document else None,
         **{name: _text(document, name, pointer) for name in _TEXTS},
     )
 
 
-_TEXTS: Final = ("sink", "columns", "trigger", "refused", "query_id", "spark")
+_TEXTS: Final = ("sink", "columns", "trigger", "query_id", "spark")
 
 
 def _watermarks(document: Any, pointer: str) -> tuple[tuple[str, str], ...]:
@@ -152,7 +157,7 @@ def _meanings(values: Any, key: str, pointer: str) -> tuple[Meaning, ...]:
         expression = _text(each, "expression", place)
         if not expression or not _is_count(fields) or fields > MAX_FIELDS:
             _refuse(place, f"an expression is expected, with at most {MAX_FIELDS:,} fields")
-        meanings.append(Meaning(expression, fields))
+        meanings.append(Meaning(expression, fields, _text(each, "types", place)))
     return tuple(meanings)
 
 

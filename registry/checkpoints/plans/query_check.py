@@ -26,7 +26,7 @@ from registry.checkpoints.plans.model import (
     to_ddl,
 )
 from registry.checkpoints.plans.operator_rules import OPERATOR_RULES
-from registry.checkpoints.plans.operators import OperatorResult, operator_results
+from registry.checkpoints.plans.operators import OperatorResult, evolving_results, operator_results
 from registry.checkpoints.plans.queries import DescribedOperator, Description
 from registry.checkpoints.plans.rules import SPARK_TIME_MODES, damage_changes
 from registry.checkpoints.plans.source_rules import SOURCE_RULES
@@ -92,8 +92,9 @@ def with_operators(report: StateCheck, checkpoint: Checkpoint, query: Descriptio
 
     The verdict isn't computed again.
     """
-    results = operator_results(checkpoint, query, plan.running)
-    checked = {result.number for result in results}
+    of_plan = operator_results(checkpoint, query, plan.running)
+    checked = {result.number for result in of_plan}
+    results = (*of_plan, *evolving_results(query, plan.running))
     recorded = checkpoint.settings[-1].settings if checkpoint.settings else {}
     provider = recorded.get(PROVIDER) or query.settings.get(PROVIDER, "")  # the checkpoint's overrules the session's
     unknown = [*_sink_doubts(query, plan.running), *_description_doubts(query)]
@@ -104,7 +105,7 @@ def with_operators(report: StateCheck, checkpoint: Checkpoint, query: Descriptio
     stored = {operator.number: operator for operator in checkpoint.operators}
     names = {f"operator {number} ({stored[number].description})" for number in checked}
     doubts = [doubt for result in results for doubt in result.doubts]
-    own = next((result for result in results if result.number == report.operator.number), None)
+    own = next((result for result in of_plan if result.number == report.operator.number), None)
     variables = report.variables
     if own is not None:
         variables = tuple(_variables(stored[own.number], own, query))
@@ -176,6 +177,8 @@ def _description_doubts(query: Description) -> Iterable[str]:
     """Yield what a description has to say for any result, and doesn't."""
     if query.operators and not query.output_mode:
         yield "the output mode, which the description lacks"
+    if query.refused is None:
+        yield "whether Spark starts such a query, which the description lacks"
     if not _KNOWN_SPARK.fullmatch(query.spark):
         version = f"Spark {query.spark[:40]}" if query.spark else "the version of Spark, which the description lacks"
         yield f"{version} (the rules of 4.0 to 4.2 are known)"

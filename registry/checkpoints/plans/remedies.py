@@ -17,6 +17,7 @@ from registry.formats.policies.spark_state import StateChange
 from registry.formats.policies.spark_state.rules import NO_ACTION
 
 _GROUPS: Final = ("flatMapGroupsWithState", "applyInPandasWithState", "groupsWithState")
+_NEW_CHECKPOINT: Final = "use a new checkpoint"
 _SINK: Final = "Give the sink a new place, or keep out what is already written."
 
 
@@ -161,9 +162,10 @@ def _ways(report: StateCheck, checkpoint: Checkpoint, migration: Migration) -> I
     if report.verdict == "not checked":
         yield WayOut("check again", _UNKNOWN)
     if bad:
-        remedies = list(dict.fromkeys(item.remedy for item in bad if item.remedy != NO_ACTION))
+        remedies = [text for text in dict.fromkeys(map(_without_checkpoint, bad)) if text]
         text = "Restore the files" if rules <= _DAMAGE else "Change the next release"
-        yield WayOut("undo", f"{text}: {first_few(remedies, 3, '; ')}.")
+        if remedies:
+            yield WayOut("undo", f"{text}: {first_few(remedies, 3, '; ')}.")
     if rules & STARTS_NOWHERE:
         return
     yield from _rows("two-step release", operators, rules)
@@ -172,6 +174,13 @@ def _ways(report: StateCheck, checkpoint: Checkpoint, migration: Migration) -> I
     if not migration.script:
         yield from _rows("initial state", operators, rules)
     yield from _rows("new checkpoint", operators, rules)
+
+
+def _without_checkpoint(item: StateChange) -> str:
+    """Return a change's remedy without the new checkpoint, which is a way of its own; empty if nothing else helps."""
+    if item.remedy == NO_ACTION or item.remedy.startswith(_NEW_CHECKPOINT):
+        return ""
+    return item.remedy.partition(f", or {_NEW_CHECKPOINT}")[0]
 
 
 def _rows(way: Way, operators: set[str], rules: set[str]) -> Iterator[WayOut]:

@@ -60,7 +60,7 @@ _ROWS: Final = (
         "SOURCE_KIND_CHANGED",
         "source {detail} changes from {before} to {after}",
         "The source reads the checkpoint's offsets, which another kind of source wrote.",
-        _NEW_CHECKPOINT,
+        "keep the kind of the source, or use a new checkpoint",
         "DBX-4",
         "refused",
         "",
@@ -119,7 +119,7 @@ _ROWS: Final = (
         "the sink changes from {before} to {after}",
         "Spark writes files of the new format into the same folder. A reader of the old format fails or reads them "
         "wrongly, and one of the new format the old files.",
-        "use another folder and a new checkpoint",
+        "keep the format, or use a new checkpoint and another folder",
         "DBX-4",
         "silently wrong",
         "",
@@ -131,7 +131,7 @@ _ROWS: Final = (
         "the memory sink can't continue a checkpoint",
         "The memory sink loses its rows with the process. With output mode {after}, Spark therefore doesn't start a query "
         "that has committed batches.",
-        "delete the checkpoint, or use output mode Complete",
+        "use output mode Complete, or use a new checkpoint",
         "DBX-4",
         "refused",
         "",

@@ -7,13 +7,14 @@ from typing import Any
 from uuid import UUID
 
 from dashboard.components.diff import text_diff
-from dashboard.components.widgets import Action, Crumb, Link, Paging, Problem, Section
+from dashboard.components.widgets import Action, Crumb, Paging, Problem, Section
 from dashboard.streams.progress import LOOKS, ProgressPanel, RangeLink, progress_charts, setup_lines
 from dashboard.streams.queries import OperatorPanel, QueryList, QueryPage, QueryRow, VariableRow, meter
 from dashboard.streams.restart_check import (
     STATUS_LOOKS,
     BudgetRow,
     CheckForm,
+    RecentCheck,
     ReportedChange,
     ReportVariable,
     StateCheckPage,
@@ -206,7 +207,7 @@ CHECK_FORM = StateCheckPage(
     frame=frame("Check a restart", Section.QUERIES, QUERIES_CRUMB, current=None),
     form=CheckForm(known=[HOSTILE], initial={"endpoint": HOSTILE, "path": "s3://bucket/checkpoints/order_totals", "plan": '{"variables": []}'}),
     back_url="",
-    recent=(Link(label=f"{HOSTILE} 3 min ago", url="/gallery/state-check"),),
+    recent=(RecentCheck(HOSTILE, "/gallery/state-check", ago(minutes=3), HOSTILE),),
     running=replace(SENT, sent_by=HOSTILE),
 )  # fmt: skip
 

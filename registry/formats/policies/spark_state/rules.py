@@ -303,7 +303,7 @@ _ROWS: Final = (
         "{path} changes from {before} to {after}, and the value can't evolve",
         "Evolution needs transformWithState and the Avro encoding. Without them, the types of a value are fixed "
         "by position.",
-        "use a new checkpoint with spark.sql.streaming.stateStore.encodingFormat=avro",
+        "keep the schema, or use a new checkpoint with spark.sql.streaming.stateStore.encodingFormat=avro",
         VALUE_ERROR,
     ),
     _row(
