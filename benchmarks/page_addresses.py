@@ -53,6 +53,8 @@ PAGES: Final = (
     Page("search: field:id", "search", query={"q": "field:id"}),
     Page("names while one types", "search_suggest", query={"q": "orders"}),
     Page("map", "map"),
+    Page("glossary", "terms"),
+    Page("business term", "term", {"name": "{term}"}),
     Page("tour, its first step", "tour", {"number": "1"}),
     Page("subject", "subject", _USUAL),
     Page("subject, its text", "subject", _USUAL, {"tab": "source"}),

@@ -32,7 +32,7 @@ from registry.streams.models import StateCheck, StateVariable, StreamQuery
 from registry.streams.scan_result import ScannedInput, scanned_query
 from registry.streams.services import check_planned_state, start_plan
 from registry.streams.state_history import keep_query
-from registry.subjects.models import ArchivedCopy, Registry, SchemaVersion, Subject
+from registry.subjects.models import ArchivedCopy, BusinessTerm, Registry, SchemaVersion, Subject
 from registry.subjects.selectors import subject_rows
 from registry.subjects.services import register_version, set_config
 from registry.subjects.versions.lookup import get_registry
@@ -72,7 +72,7 @@ def furnish(by: Actor, user: User) -> dict[str, Any]:
     return {
         "usual": usual, "wide": wide.subject, "referred": referred, "fields": f"{_count(wide):,}",
         "path": _path(usual), "wide_path": _path(wide.subject), "planned": _planned()[-1],
-        "middle": _middle(), "person": user.username, "mirror": MIRROR, "run": _run().pk, "copy": _copy().pk,
+        "term": _term(user), "middle": _middle(), "person": user.username, "mirror": MIRROR, "run": _run().pk, "copy": _copy().pk,
         "request": request.pk, "draft": Draft.objects.filter(author=user).earliest("pk").pk, "source": source.pk, "scan": scan.pk,
         "cluster": source.cluster_id, "finding": finding.pk, "query": query.pk,
         "variable": StateVariable.objects.filter(query=query).earliest("pk").pk,
@@ -98,6 +98,11 @@ def changed_text(text: str) -> str:
 
 
 # -- what is found ------------------------------------------------------------------------------------------------------
+
+
+def _term(user: User) -> str:
+    values = {"doc": "What was **measured**.", "updated_by": user.username}
+    return BusinessTerm.objects.get_or_create(name="Measured term", defaults=values)[0].name
 
 
 def _held(registry: str = "dev") -> Any:

@@ -26,6 +26,7 @@ _ABOUT: Final[Mapping[str, tuple[str, str]]] = {
     "subjects_keptcopy": ("registry", "registry_id"),
     "subjects_subject": ("subject", ""),
     "subjects_subjectnote": ("subject", "subject_id"),
+    "subjects_fieldterm": ("subject", "subject_id"),
     "subjects_association": ("subject", "subject_id"),
     "subjects_client": ("subject", "subject_id"),
     "subjects_schema": ("schema", ""),

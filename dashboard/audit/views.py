@@ -108,6 +108,8 @@ TABLES: Final = {
     "subjects_schemareference": _("reference"),
     "subjects_versionstanding": _("version status"),
     "subjects_subjectnote": _("description"),
+    "subjects_businessterm": _("business term"),
+    "subjects_fieldterm": _("term of a field"),
     "subjects_association": _("association"),
     "subjects_client": _("client"),
     "subjects_keptcopy": _("retained copy"),

@@ -46,6 +46,11 @@ def subject_url(registry: str, subject: str, page: str = "", **query: object) ->
     return f"{path}?{urlencode(parameters, doseq=True)}" if parameters else path
 
 
+def term_url(name: str) -> str:
+    """Return the URL of the page of a business term."""
+    return f"{reverse('ui:terms')}/{quote(name, safe='')}"
+
+
 def switch_url(registry: str, subject: str, page: str = "") -> str:
     """Return the URL that switches to the same page in another registry, or to its list without the subject."""
     base, _, _ = subject_url(registry, subject).rpartition("/")

@@ -52,7 +52,7 @@ BESIDE: Final = _tables(
     search="indexedfield indexedsubject searchterm stalesubject",
     socialaccount="socialaccount socialapp socialtoken",
     streams="carriedversion checkpointstore progresspoint queryinput queryrun runningdescription statecheck stateschema statevariable streamquery",
-    subjects="client keptcopy subjectactivity subjectnote",
+    subjects="businessterm client fieldterm keptcopy subjectactivity subjectnote",
 )
 
 #: tables that only triggers write → the table of the first list that they follow in the same transaction

@@ -19,7 +19,7 @@ from dashboard.components import translation
 from dashboard.components.badges import RequestKind, RequestState, format_name, missing_words
 from dashboard.components.forms import LongTextField, StyledField
 from dashboard.components.frame import environment_of, make_frame, page_actor
-from dashboard.components.links import subject_url
+from dashboard.components.links import subject_url, term_url
 from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import ActiveFilter, Environment, Frame, Link, Problem, Section
 from dashboard.search.suggestions import exact_url
@@ -35,6 +35,7 @@ from registry.search.results import (
     REQUESTS,
     SUBJECTS,
     TAGS,
+    TERMS,
     TYPES,
     FieldHit,
     Group,
@@ -44,6 +45,7 @@ from registry.search.results import (
     SearchResult,
     SubjectHit,
     TagHit,
+    TermHit,
     TypeHit,
 )
 from registry.search.selectors import find_pasted, looks_pasted, search_group
@@ -158,6 +160,7 @@ GROUPS: Final[Mapping[str, tuple[str, str]]] = {
     IDS: (_("Ids"), "scan-search"),
     REQUESTS: (_("Requests"), "git-pull-request-arrow"),
     TAGS: (_("Tags"), "circle-dot"),
+    TERMS: (_("Business terms"), "file-text"),
 }
 
 
@@ -324,6 +327,13 @@ def _tag(hit: TagHit, order: list[str]) -> ResultRow:
     return ResultRow(title=hit.tag, url=_url(query), facts=(fact,))
 
 
+def _term(hit: TermHit, order: list[str]) -> ResultRow:
+    fields = translation.counted(hit.field_count, "%(n)s field", "%(n)s fields")
+    return ResultRow(
+        title=hit.name, url=term_url(hit.name), facts=tuple(filter(None, (hit.owner, fields))), text=hit.doc
+    )
+
+
 _ROWS: Final[Mapping[type, Callable[[Any, list[str]], ResultRow]]] = {
     SubjectHit: _subject,
     FieldHit: _field,
@@ -331,6 +341,7 @@ _ROWS: Final[Mapping[type, Callable[[Any, list[str]], ResultRow]]] = {
     IdHit: _id,
     RequestHit: _request,
     TagHit: _tag,
+    TermHit: _term,
 }
 
 

@@ -65,7 +65,7 @@ class NotePart:
     @property
     def is_empty(self) -> bool:
         """Whether the subject has no note, owners or tags."""
-        return not (self.tags or self.inherited or self.owners or self.note.paragraphs)
+        return not (self.tags or self.inherited or self.owners or self.note.doc)
 
 
 class NoteForm(SubjectForm):
@@ -93,7 +93,10 @@ class NoteForm(SubjectForm):
         required=False,
         strip=False,
         help_text=lazy_format(
-            _("Plain text. An empty line starts a new paragraph. At most %(max_doc)s characters."),
+            _(
+                "Markdown: **bold**, *italic*, `code`, [links](https://example.com) and lists with “-”. An empty line starts a "
+                "new paragraph. At most %(max_doc)s characters."
+            ),
             max_doc=f"{MAX_DOC:,}",
         ),
     )

@@ -19,6 +19,8 @@ from dashboard.components.links import subject_url
 from dashboard.components.translation import counted
 from dashboard.components.widgets import Fact, Frame, Link
 from dashboard.lineage.field_impact import ImpactPanel, impact_panel
+from dashboard.subjects.glossary import FieldTermForm
+from registry.access.roles import refusal
 from registry.drift.replay.field_evidence import MAX_DAYS, FieldOnDay, field_on_days
 from registry.search.selectors.similar_names import Namesake, OtherType, namesakes_of_other_types
 from registry.subjects.history.field_history import (
@@ -32,6 +34,8 @@ from registry.subjects.history.field_history import (
     FieldHistory,
     field_history,
 )
+from registry.subjects.lifecycle.glossary import TermInfo, term_of_field
+from registry.subjects.lifecycle.notes import ACTION
 from registry.subjects.models import Registry
 from registry.subjects.policy.registries import mirror_of
 from registry.subjects.versions.lookup import get_registry
@@ -74,6 +78,14 @@ class FieldPage:
     in_data: str = ""
     others_said: str = ""
     impact: ImpactPanel | None = None
+    term: TermInfo | None = None
+    term_form: FieldTermForm | None = None
+    term_refused: str = ""
+
+    @property
+    def url(self) -> str:
+        """The page's URL."""
+        return field_url(self.registry, self.subject, self.history.path)
 
     @property
     def qualified(self) -> str:
@@ -130,6 +142,7 @@ def field_page(request: HttpRequest, registry: str, subject: str, path: str) -> 
     history = field_history(registry_row, name, path)
     actor = page_actor(request)
     days = field_on_days(registry_row, name, path) if history.chapters else ()
+    term = term_of_field(registry_row, name, path) if history.field else None
     others = namesakes_of_other_types(history.field.name, history.field.type, by=actor) if history.field else ()
     return FieldPage(
         frame=subject_frame(
@@ -148,6 +161,9 @@ def field_page(request: HttpRequest, registry: str, subject: str, path: str) -> 
         in_data="" if actor.past else _data_sentence(days),
         others=others,
         impact=_impact(request, registry_row, name, history) if history.field and not actor.past else None,
+        term=term,
+        term_form=FieldTermForm(initial={"path": path, "term": term.name if term else ""}) if history.field else None,
+        term_refused=refusal(actor, ACTION, registry=registry_row.name, subject=name.qualified),
         others_said="" if actor.past else _others_said(history, others),
     )
 

@@ -48,7 +48,8 @@ from registry.promotions.requests.preconditions import settings_preconditions
 from registry.promotions.selectors import list_environments, releases_of, timelines_of
 from registry.subjects import selectors
 from registry.subjects.comparison.parsed_versions import tags_of_info
-from registry.subjects.lifecycle.notes import Note, note_of
+from registry.subjects.lifecycle.glossary import note_and_terms
+from registry.subjects.lifecycle.notes import Note
 from registry.subjects.policy.effective_policy import ScopeSettings, scope_settings
 from registry.subjects.policy.registries import mirror_of
 from registry.subjects.versions.lookup import Registry, get_registry
@@ -124,9 +125,9 @@ def subject_page(request: HttpRequest, registry: str, subject: str, *, sent: Ser
     config, settings, mode = whole.spoken.config(), whole.spoken.settings(), whole.spoken.mode(registry_row).mode
     presence, releases = selectors.presence_of(registry_row, name).visible_to(actor, name), releases_of(name)
     lives = {life.version: life for life in timelines_of(registry_row, name, by=actor, only=window.read)}
-    selected, note = whole.selected, note_of(registry_row, name)
+    selected, (note, terms) = whole.selected, note_and_terms(registry_row, name)
     topics = own_topics(registry_row, name)
-    structure = _structure(request, whole, selected, note, topics)
+    structure = _structure(request, whole, selected, note, topics, terms)
     readable = [
         environment for environment in order if may(actor, "schema.read", registry=environment, subject=name.qualified)
     ]
@@ -205,12 +206,17 @@ def _tab(request: HttpRequest) -> str:
 
 
 def _structure(
-    request: HttpRequest, whole: _Subject, info: selectors.VersionInfo, note: Note, topics: list[Topic]
+    request: HttpRequest,
+    whole: _Subject,
+    info: selectors.VersionInfo,
+    note: Note,
+    topics: list[Topic],
+    terms: Mapping[str, str],
 ) -> Structure:
     """Return the structure if its tab is open, else only the error of reading the version."""
     if _tab(request) == "structure":
         origins = whole.origins()
-        return read_structure(request, whole.registry, whole.name, info, whole.readings, origins, note, topics)
+        return read_structure(request, whole.registry, whole.name, info, whole.readings, origins, note, topics, terms)
     return Structure(error=_reading_error(whole, info))
 
 

@@ -193,7 +193,7 @@ class FieldRow:
 
     `fact` is the field in business words; `seen` has its counts in data, None if unknown. `inside` counts the fields
     below it that `toggle_url` expands and collapses. `used_by` are declared clients that need it. `is_around`: it is
-    shown only because the filter found a field below it.
+    shown only because the filter found a field below it. `term` is the business term that it means.
     """
 
     item: OutlineField
@@ -210,6 +210,7 @@ class FieldRow:
     used_by: tuple[str, ...] = ()
     used_by_more: int = 0
     is_around: bool = False
+    term: str = ""
 
     @property
     def indents(self) -> range:

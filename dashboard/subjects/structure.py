@@ -142,6 +142,7 @@ def read_structure(
     origins: Mapping[str, int],
     note: Note,
     topics: Iterable[Topic],
+    terms: Mapping[str, str],
 ) -> Structure:
     """Return the fields that the URL requests; two queries besides those for counts in data."""
     try:
@@ -166,7 +167,7 @@ def read_structure(
         declared=(item.path for item in outline),
     )
     about = {"registry": registry.name, "subject": name.qualified}
-    rows = _Rows(origins, fields_in_data, clients, about)
+    rows = _Rows(origins, fields_in_data, clients, about, terms)
     return Structure(
         tags=outline_tags,
         fields=tuple(rows.row(number, outline[number], tags[number], chosen, url) for number in drawn),
@@ -190,6 +191,7 @@ class _Rows:
     data_by_path: Mapping[str, SeenField]
     clients: Sequence[ClientInfo]
     history: Mapping[str, str]
+    terms: Mapping[str, str]
 
     def row(self, number: int, item: OutlineField, field_tags: FieldTags, chosen: DrawnFields, url: _Url) -> FieldRow:
         inside = chosen.inside.get(number, 0)
@@ -213,6 +215,7 @@ class _Rows:
             used_by=tuple(used_by[:NAMED]),
             used_by_more=max(0, len(used_by) - NAMED),
             is_around=chosen.matches is not None and number not in chosen.matches,
+            term=self.terms.get(item.path, ""),
         )
 
 

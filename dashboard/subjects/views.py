@@ -28,6 +28,7 @@ from dashboard.subjects import bulk, lifecycle, references
 from dashboard.subjects import page as subjects
 from dashboard.subjects.descriptions import NoteForm
 from dashboard.subjects.field_history import field_page
+from dashboard.subjects.glossary import FieldTermForm
 from dashboard.subjects.subject_list import subject_list as list_page
 from dashboard.subjects.subject_list import subject_numbers
 from registry.access.permission_filters import require_extent
@@ -239,6 +240,7 @@ class NoteFormView(SubjectFormView):
 
 _FORMS: Final[tuple[tuple[str, str, type[ServiceForm]], ...]] = (
     ("renames", "rename", RenameForm),
+    ("term", "field_term", FieldTermForm),
     ("status", "version_status", lifecycle.StatusForm),
     ("reactivate", "reactivate", lifecycle.ReactivateForm),
     ("adopt", "adopt", lifecycle.AdoptForm),

@@ -21,7 +21,7 @@ from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
-from dashboard.components import badges, links
+from dashboard.components import badges, links, markdown
 from dashboard.components.time_travel import moment_field, with_moment
 from dashboard.components.translation import counted
 from dashboard.components.translation import gettext_lazy as _
@@ -269,12 +269,30 @@ def visible(value: object) -> SafeString:
     return format_html_join("", "{}", shown)
 
 
+@register.filter
+def markdown_blocks(text: str) -> SafeString:
+    """Render an untrusted text as Markdown."""
+    return markdown.markdown_blocks(text, visible)
+
+
+@register.filter
+def markdown_line(text: str) -> SafeString:
+    """Render an untrusted text as a line of Markdown."""
+    return markdown.markdown_line(text, visible)
+
+
 def _breakable(text: str) -> SafeString:
     if len(text) < LONGEST_WORD or not _LONG.search(text):
         return conditional_escape(text)
     pieces = ((part, index % 2) for index, part in enumerate(_LONG.split(text)))
     shown = ((format_html('<span class="long">{}</span>', part) if long else part,) for part, long in pieces)
     return format_html_join("", "{}", shown)
+
+
+@register.simple_tag
+def term_url(name: str) -> str:
+    """Return the URL of the page of a business term, with the moment that is shown."""
+    return with_moment(links.term_url(name))
 
 
 @register.simple_tag

@@ -16,7 +16,7 @@ from registry.formats.compatibility import LEVELS, History, LevelOverview
 from registry.formats.report import DECISIVE, Direction, ReportItem
 from registry.subjects.comparison.comparison import live_rows
 from registry.subjects.engine import schema_engine
-from registry.subjects.models import Registry
+from registry.subjects.models import Registry, SchemaVersion
 from registry.subjects.policy.effective_policy import EffectiveConfig, effective_config
 from registry.subjects.versions.lookup import get_subject
 from registry.subjects.versions.parsed_schemas import parser_of
@@ -105,7 +105,10 @@ def edited_field(registry: Registry, subject: SubjectName, path: str) -> EditedF
 
     Raises SubjectNotFound, NotFound, InvalidSchema, InvalidReference, Unavailable.
     """
-    rows = live_rows(get_subject(registry, subject))
+    named = {"context__registry": registry, "context__name": subject.context, "name": subject.subject}
+    versions = SchemaVersion.objects.filter(**{f"subject__{column}": value for column, value in named.items()})
+    rows = list(versions.filter(deleted_at=None).select_related("schema").order_by("version"))
+    rows = rows or live_rows(get_subject(registry, subject))
     count = max(1, min(MAX_VERSIONS, MAX_CHARACTERS // max(1, len(rows[-1].schema.canonical))))
     chosen, unread = rows[-count:], [row.version for row in rows[:-count]]
     parse, history = parser_of([row.schema for row in chosen]), list[tuple[int, ParsedSchema]]()

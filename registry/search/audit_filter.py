@@ -51,6 +51,7 @@ from registry.subjects.models import (
     Client,
     Config,
     Context,
+    FieldTerm,
     Mode,
     Registry,
     Schema,
@@ -67,7 +68,7 @@ from registry.subjects.versions.qualified_names import SubjectName, parse_subjec
 #: rows of each model whose events belong to a subject, newest first: a bound for what anybody can ask for
 MOST: Final = 2_000
 _PARTS: Final[tuple[type[Model], ...]] = (RequestItem, Review, Acknowledgement, Thread, ApplyStep, Release)
-_PARTS_OF_SUBJECT: Final[tuple[type[Model], ...]] = (SchemaVersion, SubjectNote, Association, Client)
+_PARTS_OF_SUBJECT: Final[tuple[type[Model], ...]] = (SchemaVersion, SubjectNote, FieldTerm, Association, Client)
 
 
 def events_about(*, registry: str = "", subject: str = "") -> Q | None:
@@ -152,7 +153,7 @@ def _of_registry(registry: Registry) -> Q:
     ends = holds("source_id", environments) | holds("target_id", environments)
     events |= Q(table=table_of(PromotionRequest)) & ends
     events |= Q(table=table_of(Finding)) & holds("source_id", sources)
-    for model in (SchemaVersion, SubjectNote, Client, RenameDecision, MinimumVersion):
+    for model in (SchemaVersion, SubjectNote, FieldTerm, Client, RenameDecision, MinimumVersion):
         events |= Q(table=table_of(model)) & refers("subject_id", subjects)
     events |= Q(table=table_of(VersionStatus)) & refers("version_id", versions)
     return events | Q(table__in=[table_of(model) for model in _PARTS]) & refers("request_id", requests)
@@ -202,7 +203,7 @@ _OF_REGISTRY: Final = (Context, Config, Mode, Association, ArchivedCopy, Environ
 _OF_CONTEXT: Final = (Subject, Schema)
 _OF_ENVIRONMENT: Final = (ReviewRule, FreezeWindow, RecurringFreeze, BreakGlass)
 _OF_SOURCE: Final = (Connector, Finding)
-_OF_SUBJECT: Final = (SchemaVersion, SubjectNote, Association, Client, RenameDecision, MinimumVersion)
+_OF_SUBJECT: Final = (SchemaVersion, SubjectNote, FieldTerm, Association, Client, RenameDecision, MinimumVersion)
 _OF_REQUEST: Final = (RequestItem, Review, Acknowledgement, Thread, ApplyStep, Release)
 #: belongs to a source too; named here because this app may not import the table's
 _STORES: Final = "streams_checkpointstore"

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-SUBJECTS, FIELDS, TYPES, DOCS, IDS, REQUESTS, TAGS = "subjects", "fields", "types", "docs", "ids", "requests", "tags"
-GROUPS: Final = (SUBJECTS, FIELDS, TYPES, DOCS, IDS, REQUESTS, TAGS)
+SUBJECTS, FIELDS, TYPES, DOCS, IDS, REQUESTS = "subjects", "fields", "types", "docs", "ids", "requests"
+TAGS, TERMS = "tags", "terms"
+GROUPS: Final = (SUBJECTS, FIELDS, TYPES, DOCS, IDS, REQUESTS, TAGS, TERMS)
 #: the limit of counts; beyond it is "1,000+"
 MOST_COUNTED: Final = 1_000
 MAX_LIMIT: Final = 100
@@ -92,7 +93,17 @@ class TagHit:
     more: bool
 
 
-Hit = SubjectHit | FieldHit | TypeHit | IdHit | RequestHit | TagHit
+@dataclass(frozen=True)
+class TermHit:
+    """A business term of the glossary; `doc` is its meaning."""
+
+    name: str
+    doc: str
+    owner: str
+    field_count: int
+
+
+Hit = SubjectHit | FieldHit | TypeHit | IdHit | RequestHit | TagHit | TermHit
 
 
 @dataclass(frozen=True)

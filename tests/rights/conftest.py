@@ -27,7 +27,7 @@ from registry.promotions.models import (
     SamePerson,
     Thread,
 )
-from registry.subjects.models import ArchivedCopy
+from registry.subjects.models import ArchivedCopy, BusinessTerm
 from tests.dashboard.test_every_page import content  # noqa: F401 - a fixture
 from tests.rights.calls import WHO, Caller
 
@@ -79,6 +79,7 @@ def present(content: dict[str, int], person: Callable[[str], Actor]) -> dict[str
     numbers |= {"thread_id": a_thread(content["request"]), "draft_id": a_draft(owner)}
     two = sorted((owner, User.objects.create(username="twin")), key=lambda user: user.pk)
     numbers["statement_id"] = SamePerson.objects.create(one=two[0], other=two[1], reason="x", stated_by="tests").pk
+    BusinessTerm.objects.create(name="orders", doc="what customers buy", updated_by="tests")
     GroupGrant.objects.create(pk=numbers["grant_id"], group=group, role="reader")
     return {
         "registry": "dev", "subject": "orders-value", "context": ".", "project": "local", "location": "local",

@@ -153,7 +153,7 @@ def test_the_api_gives_groups_and_pages(subjects: None, api: Callable[[str], Cli
     reader = api("reader")
     whole = reader.get("/api/v1/search", {"q": "field:email"}).json()
     groups = {group["group"]: group for group in whole["groups"]}
-    assert list(groups) == ["subjects", "fields", "types", "docs", "ids", "requests", "tags"]
+    assert list(groups) == ["subjects", "fields", "types", "docs", "ids", "requests", "tags", "terms"]
     assert groups["fields"]["total"] == 4
     assert groups["fields"]["hits"][0]["path"] == "Customer.address.email"
     page = reader.get("/api/v1/search", {"q": "field:email", "group": "fields", "limit": 3}).json()["groups"][0]

@@ -256,6 +256,9 @@ DOMAIN = (
     *(level.description for level in LEVELS.values()),
 )  # fmt: skip
 
+#: what Markdown takes away from a text or divides it at
+MARKDOWN = re.compile(r"\*\*|[*`\[]|\]\(\S+\)|^- ")
+
 
 @cache
 def data_of(key: str) -> re.Pattern[str]:
@@ -264,6 +267,7 @@ def data_of(key: str) -> re.Pattern[str]:
     # what hides text is drawn as its code point, and a long word is an element of its own
     lines = [line for text in texts for line in (text, *text.split("\n"))]
     shown = [part for line in lines for whole in HIDDEN.split(line) for part in [whole, *LONG.split(whole)]]
+    shown += [part for line in lines for part in MARKDOWN.split(line)]
     shown += [text[:119] for text in texts if len(text) > 120]  # as a window's title has it
     found = {" ".join(text.split()).strip(" .…").lower() for text in shown}
     parts = {line.strip() for text in found for line in [text, *re.split(r" · |: |; |, ", text)]}

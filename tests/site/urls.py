@@ -42,6 +42,7 @@ SUBJECT_FORMS = (
     "reactivate",
     "version_status",
     "describe",
+    "field_term",
     "minimum_version",
     "minimum_version_clear",
 )
@@ -90,6 +91,9 @@ UI = [
         for name in ("answer", "resolve", "reopen", "take")
     ),
     path("map", index, name="map"),
+    path("terms", index, name="terms"),
+    path("terms/<path:name>/remove", index, name="term_remove"),
+    path("terms/<path:name>", index, name="term"),
     path("queries", index, name="queries"),
     path("queries/<int:query_id>", index, name="query"),
     path("queries/<int:query_id>/variables/<int:variable_id>", index, name="state_variable"),

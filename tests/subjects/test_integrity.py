@@ -43,10 +43,12 @@ COPY = (
     "INSERT INTO subjects_keptcopy (registry_id, kind, name, versions, content, made_at, made_by, until)"
     " VALUES ({}, '{}', '{}', 1, '', now(), 'me', now() + interval '{} days')"
 )
+TERM = "INSERT INTO subjects_businessterm (name, doc, owner, updated_at, updated_by) VALUES ('{}', {}, '', now(), 'me')"
+MEANS = "INSERT INTO subjects_fieldterm (term_id, subject_id, path) VALUES ({}, {}, 'id')"
 #: constraint → the statement that it refuses; there are: registries 900001 and 900002, context 900011, subject 900021,
 #: schemas 900031 (plain) and 900032 (refers to version 900041), versions 900041 and 900042, a reference, a config and a
 #: mode of subject "orders", of its context and of its registry, and
-#: association 900051 of that subject. The sequences are far from these ids.
+#: association 900051 of that subject, and term 900061 of its field "id". The sequences are far from these ids.
 REFUSED = {
     "one_registry": "UPDATE subjects_registry SET name = 'other' WHERE id = 900001",
     "remote_registry_has_url": "UPDATE subjects_registry SET kind = 'remote' WHERE id = 900001",
@@ -88,6 +90,10 @@ REFUSED = {
     "note_has_few_tags": NOTE.format("(SELECT array_agg('t' || n) FROM generate_series(10, 42) n)", "''"),
     "note_is_short": NOTE.format("'{}'", "repeat('a', 20001)"),
     "note_says_something": NOTE.format("'{}'", "''"),
+    "one_term_of_a_name": TERM.format("ORDER", "'an order'"),
+    "term_has_a_meaning": TERM.format("Basket", "''"),
+    "term_is_short": TERM.format("Basket", "repeat('a', 4001)"),
+    "one_term_a_field": MEANS.format(900061, 900021),
     "one_client_of_a_name": CLIENT.format("true", "1", "'{}'", 2),
     "client_reads_or_writes": CLIENT.format("false", "1", "'{}'", 1),
     "client_version_counts_from_one": CLIENT.format("true", "0", "'{}'", 1),
@@ -119,6 +125,8 @@ DANGLING = {
     "association.registry": "UPDATE subjects_association SET registry_id = 0",
     "association.subject": "UPDATE subjects_association SET subject_id = 0",
     "subjectnote.subject": NOTE.replace("900021", "0").format("'{pii}'", "''"),
+    "fieldterm.term": MEANS.replace("'id'", "'no'").format(0, 900021),
+    "fieldterm.subject": MEANS.format(900061, 0),
     "client.subject": CLIENT.replace("900021", "0").format("true", "1", "'{}'", 1),
     "keptcopy.registry": COPY.format(0, "deleted", "orders", 1),
     "versionstanding.version": STATUS.replace("900041", "0").format("retired", "gone"),
@@ -171,6 +179,9 @@ def rows(db: None) -> None:
                  VALUES (900001, 900011, 'orders'), (900001, 900011, null), (900001, null, null);
             INSERT INTO subjects_mode (registry_id, context_id, subject_name, mode)
                  VALUES (900001, 900011, 'orders', 'READWRITE'), (900001, 900011, null, 'READWRITE'), (900001, null, null, 'READWRITE');
+            INSERT INTO subjects_businessterm (id, name, doc, owner, updated_at, updated_by)
+                 VALUES (900061, 'Order', 'what a customer buys', '', now(), 'me');
+            INSERT INTO subjects_fieldterm (term_id, subject_id, path) VALUES (900061, 900021, 'id');
             """
         )
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")

@@ -23,6 +23,7 @@ from registry.search.results import (
     REQUESTS,
     SUBJECTS,
     TAGS,
+    TERMS,
     TYPES,
     Group,
     IdHit,
@@ -32,7 +33,7 @@ from registry.search.results import (
 )
 from registry.search.selectors.conditions import ReadScope, Sql, of_subjects, read_scope_of, rows_of
 from registry.search.selectors.fields import FirstPage, field_names_like, find_fields
-from registry.search.selectors.other_groups import find_ids, find_requests, find_tags, find_types
+from registry.search.selectors.other_groups import find_ids, find_requests, find_tags, find_terms, find_types
 from registry.search.selectors.subjects import find_subjects, numbered_subjects
 from registry.subjects.engine import schema_engine
 
@@ -62,6 +63,7 @@ _FINDERS: Final[Mapping[str, _Find]] = {
     IDS: lambda query, sight, by, limit, cursor, _: find_ids(query, sight, by, limit=limit, cursor=cursor),
     REQUESTS: lambda query, sight, by, limit, cursor, _: find_requests(query, sight, by, limit=limit, cursor=cursor),
     TAGS: lambda query, sight, by, limit, cursor, _: find_tags(query, sight),
+    TERMS: lambda query, sight, by, limit, cursor, _: find_terms(query, by),
 }
 
 

@@ -1,4 +1,4 @@
-"""Types, ids, requests and tags."""
+"""Types, ids, requests, tags and business terms."""
 
 from __future__ import annotations
 
@@ -15,15 +15,18 @@ from registry.search.results import (
     MOST_COUNTED,
     REQUESTS,
     TAGS,
+    TERMS,
     TYPES,
     Group,
     IdHit,
     RequestHit,
     TagHit,
+    TermHit,
     TypeHit,
     counted,
 )
 from registry.search.selectors.conditions import ReadScope, Sql, anywhere, contains, numbers_in, rows_of, which_id
+from registry.subjects.lifecycle.glossary import list_terms
 from registry.subjects.versions.qualified_names import SubjectName
 
 MOST_TYPES: Final = 20
@@ -212,3 +215,12 @@ def find_tags(query: Query, sight: ReadScope, *, limit: int = MOST_TAGS) -> Grou
     is_cut = len(rows) > MOST_COUNTED
     hits = tuple(TagHit(tag, min(len(subjects[tag]), MOST_COUNTED), is_cut) for tag in ordered[:limit])
     return Group(TAGS, hits, total=len(ordered), more=is_cut)
+
+
+def find_terms(query: Query, by: Actor, *, limit: int = MOST_TAGS) -> Group:
+    """Return the business terms whose name, meaning or owner has all of the words."""
+    if not query.plain_words or query.has_operators:
+        return Group(TERMS)
+    terms, total = list_terms(by=by, text=" ".join(query.plain_words), limit=limit)
+    hits = tuple(TermHit(term.name, term.doc, term.owner, number) for term, number in terms)
+    return Group(TERMS, hits, total=total)

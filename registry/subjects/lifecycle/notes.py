@@ -38,11 +38,6 @@ class Note:
         """A value that changes with every change; a writer passes the state that they read."""
         return NONE if self.updated_at is None else self.updated_at.isoformat()
 
-    @property
-    def paragraphs(self) -> tuple[str, ...]:
-        """The paragraphs of the description."""
-        return tuple(part.strip() for part in self.doc.split("\n\n") if part.strip())
-
 
 def note_info(row: SubjectNote | None) -> Note:
     """Return the row as a value; an empty one for None."""

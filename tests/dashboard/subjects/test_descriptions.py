@@ -78,8 +78,8 @@ def test_the_page_shows_what_is_written(owners: None, look: Callable[[str], Clie
     assert [chip.word for chip in part.tags] == ["Gold"]
     assert [chip.word for chip in part.in_fields] == ["PII"]
     assert [(chip.name, chip.group) for chip in part.owners] == [("ada", False)]
-    assert part.note.paragraphs == ("One <b>", "Two")
-    assert "One &lt;b&gt;" in content
+    assert part.note.doc == "One <b>\n\nTwo"
+    assert '<p class="whitespace-pre-line">One &lt;b&gt;</p><p class="whitespace-pre-line">Two</p>' in content
     assert "<summary>Change tags" not in content
     assert "You need the admin or steward role" in content
     spare = look("reader").get(f"{LIST}/spare-value/").context["page"].note

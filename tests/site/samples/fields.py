@@ -13,6 +13,7 @@ from dashboard.lineage.field_impact import ImpactLine, ImpactPanel
 from dashboard.subjects.bulk import BulkPage, BulkRow, ChangeSeveralForm, DeprecateSeveralForm, SeveralPage, SeveralRow
 from dashboard.subjects.descriptions import OwnerChip, TagChip
 from dashboard.subjects.field_history import FieldPage
+from dashboard.subjects.glossary import FieldTermForm
 from dashboard.subjects.references import (
     GraphBox,
     GraphEdge,
@@ -28,6 +29,7 @@ from registry.search.selectors.similar_names import Namesake, OtherType
 from registry.subjects.history.field_history import Chapter, FieldChange, FieldHistory
 from registry.subjects.versions.qualified_names import SubjectName
 from tests.site.samples.cast import ARABIC, HOSTILE, LONG, ago, frame, subject_crumbs, subject_url
+from tests.site.samples.glossary import REVENUE
 
 ORDERS = subject_url("dev", "orders-value")
 HERE = (*subject_crumbs(), Crumb(label="orders-value", url=ORDERS, code=True))
@@ -97,14 +99,15 @@ FIELD = FieldPage(
         OtherType("string", 14, (Namesake("dev", "customers-value", 1, "Customer"), Namesake("dev", ARABIC, 1, ""))),
         OtherType(LONG, 1, (Namesake("dev", LONG, 1, ""),)),
     ),
+    term=REVENUE, term_form=FieldTermForm(initial={"path": "Order.customer.email", "term": REVENUE.name}),
     others_said="14 fields of 9 subjects are called email, with 2 types.",
 )  # fmt: skip
 FIELD_UNSEEN = replace(
-    FIELD, days=(), others=(), impact=ImpactPanel(later_url="/gallery/field"), in_data="No scan has looked at this field.", others_said="No other field is called email.",
+    FIELD, term=None, days=(), others=(), impact=ImpactPanel(later_url="/gallery/field"), in_data="No scan has looked at this field.", others_said="No other field is called email.",
     history=replace(HISTORY, chapters=HISTORY.chapters[:1], field=None, versions=200),
 )  # fmt: skip
 FIELD_UNKNOWN = replace(
-    FIELD, days=(), others=(), impact=None, others_said="",
+    FIELD, days=(), others=(), impact=None, others_said="", term=None, term_form=None,
     history=replace(HISTORY, path="Order.customer.mial", chapters=(), field=None, versions=200, nearest=("Order.customer.mail", HOSTILE)),
 )  # fmt: skip
 
