@@ -46,7 +46,8 @@ def sits_down(window: Callable[..., Page], tmp_path: Path) -> Iterator[Callable[
 
     yield make
     for who, page in seats.items():
-        page.screenshot(path=str(tmp_path / f"{who}.png"), full_page=True)
+        # To hide the caret, a style would be set, which htmx may copy just then and the page's policy refuses.
+        page.screenshot(path=str(tmp_path / f"{who}.png"), full_page=True, caret="initial")
         assert sideways(page) <= 0, f"the last page of {who} scrolls sideways by {sideways(page)} px"
 
 
