@@ -7,7 +7,7 @@ added version is the nearer cause. Numbers, times and marks are formatted for pe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -70,6 +70,12 @@ SHOWN: Final = 4  # names in a sentence; the evidence has all
 def counted(number: int, noun: str) -> str:
     """Return `1 message`, `1,234 messages`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def messages_between(numbers: Collection[int]) -> str:
+    """Return `300 messages`, or `280 to 320 messages`."""
+    low, high = min(numbers), max(numbers)
+    return counted(low, "message") if low == high else f"{low:,} to {counted(high, 'message')}"
 
 
 def percent(share: float) -> str:

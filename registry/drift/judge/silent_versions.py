@@ -6,6 +6,7 @@ messages of the new release come in place of the old one's, nothing is missing.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from statistics import median
@@ -13,7 +14,7 @@ from typing import Any, Final, cast
 
 from registry.drift.judge.field_history import MIN_DAY, MIN_DAYS, day_of
 from registry.drift.judge.field_values import confidence_of_new
-from registry.drift.judge.finding_builder import counted, mark_evidence, mark_words, owners, percent
+from registry.drift.judge.finding_builder import counted, mark_evidence, mark_words, messages_between, owners, percent
 from registry.drift.judge.model import (
     JudgedFinding,
     Mark,
@@ -48,9 +49,12 @@ def judge_silent_versions(
         accepted = memory.accepted.get(fingerprint_of("VERSION_SILENT", identity))
         begin = day_of(accepted) if accepted is not None else ""
         known = {day: number for day, number in days.items() if begin <= day <= today}
-        is_gone = active and known and not count_of(reading.framed.get(("value", mark), ()))
-        others = _sum(other for name, other in messages_by_mark.items() if name != mark)
-        if is_gone and _is_missing(known, {day: n for day, n in others.items() if begin <= day < today}):
+        if not (active and known) or count_of(reading.framed.get(("value", mark), ())):
+            continue
+        others = Counter[str]()
+        for other in messages_by_mark.keys() - {mark}:
+            others.update({day: n for day, n in messages_by_mark[other].items() if begin <= day < today})
+        if _is_missing(known, others):
             yield _silent(reading, registered, mark, active, known)
 
 
@@ -66,22 +70,15 @@ def _messages_by_mark(topic: str, memory: Memory) -> dict[Mark, dict[str, int]]:
     return by_mark
 
 
-def _sum(of_marks: Iterator[dict[str, int]]) -> dict[str, int]:
-    whole: dict[str, int] = {}
-    for days in of_marks:
-        for day, number in days.items():
-            whole[day] = whole.get(day, 0) + number
-    return whole
-
-
 def _is_missing(days: Days, others: Days) -> bool:
     """Return whether a version that came each day is gone, and nothing took its place.
 
     `others` are the messages of the other versions, without today's, which isn't over yet.
     """
     whole = _whole_days(days)
-    before = sorted(day for day in {*whole, *others} if min(days) < day < max(days))
-    since = [day for day in others if day > max(days)]
+    first, last = min(days), max(days)
+    before = sorted(day for day in {*whole, *others} if first < day < last)
+    since = [day for day in others if day > last]
     if not since or len(whole) < MIN_DAYS or min(whole.get(day, 0) for day in before) < MIN_DAY:
         return False
     usual = median(whole.values())
@@ -96,7 +93,8 @@ def _is_missing(days: Days, others: Days) -> bool:
 
 def _whole_days(days: Days) -> dict[str, int]:
     """Return the days between the first and the last, of which the version may have only a part."""
-    return {day: number for day, number in days.items() if min(days) < day < max(days)}
+    first, last = min(days), max(days)
+    return {day: number for day, number in days.items() if first < day < last}
 
 
 def _like(day: str, before: Sequence[str]) -> Sequence[str]:
@@ -110,8 +108,7 @@ def _silent(
     reading: TopicObservations, registered: Registered, mark: Mark, active: Sequence[RegisteredVersion], days: Days
 ) -> JudgedFinding:
     whole, last = _whole_days(days), max(days)
-    low, high = min(whole.values()), max(whole.values())
-    usual = counted(low, "message") if low == high else f"{low:,} to {counted(high, 'message')}"
+    usual = messages_between(whole.values())
     sure = confidence_of_new(len(whole))
     names = {
         "topic": reading.topic,

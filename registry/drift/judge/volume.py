@@ -10,14 +10,14 @@ What most topics of a source do at the same time, as in a sale or on a holiday, 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from statistics import median
 from typing import Any, Final
 
 from registry.drift.judge.field_values import confidence_of, confidence_of_new, distance
-from registry.drift.judge.finding_builder import counted, percent, subject_of_topic
+from registry.drift.judge.finding_builder import counted, messages_between, percent, subject_of_topic
 from registry.drift.judge.model import (
     HOUR_MS,
     MOST_HOURS,
@@ -159,13 +159,15 @@ def _departs(period: _Period, others: float) -> bool:
 
 def _silent(registered: Registered, topic: TopicMemory, period: _Period) -> JudgedFinding:
     hours = counted(period.last - period.first, "hour")
-    change = f"no message in the last {hours}, where the same hours had {_numbers(period.before)}"
+    change = f"no message in the last {hours}, where the same hours had {messages_between(period.before)}"
     return _finding("TOPIC_SILENT", registered, topic, period, change, confidence_of_new(len(period.before)))
 
 
 def _moved(registered: Registered, topic: TopicMemory, period: _Period, confidence: float) -> JudgedFinding:
     hours = counted(period.last - period.first, "hour")
-    change = f"{counted(period.messages, 'message')} in {hours}, where the same hours had {_numbers(period.before)}"
+    change = (
+        f"{counted(period.messages, 'message')} in {hours}, where the same hours had {messages_between(period.before)}"
+    )
     more: dict[str, Any] = {"severity": "notice"} if period.change > 0 else {}
     return _finding("VOLUME_CHANGED", registered, topic, period, change, confidence, **more)
 
@@ -206,8 +208,3 @@ def _rows(period: _Period) -> Iterator[Mapping[str, Any]]:
 
 def _hour(hour: int) -> str:
     return datetime.fromtimestamp(hour * 3600, UTC).strftime("%Y-%m-%d %H:%M UTC")
-
-
-def _numbers(before: Sequence[int]) -> str:
-    low, high = min(before), max(before)
-    return counted(low, "message") if low == high else f"{low:,} to {counted(high, 'message')}"
