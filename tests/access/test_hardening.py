@@ -1,4 +1,4 @@
-"""What browsers, spreadsheets and logs are told, and which passwords people may choose."""
+"""Response headers, cells of exported files, log lines, and the rules for passwords."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A filled database of the last release is upgraded while clients write, and the programs go back: nothing is lost.
 
-The old server is the last release itself where its tag is in the clone. Otherwise the current code stands in for it.
+If the clone has the last release's tag, the old server runs that release. Otherwise it runs the current code.
 """
 
 from __future__ import annotations
