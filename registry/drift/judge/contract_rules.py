@@ -23,7 +23,7 @@ from registry.drift.judge.topic_observations import (
     parts_of,
     subjects_of_side,
 )
-from registry.drift.judge.topics import reason_words
+from registry.drift.judge.undecodable import reason_words
 from registry.drift.rules import Severity
 from registry.observations import ContractRule, ContractRuleResult
 

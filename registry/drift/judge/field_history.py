@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
@@ -89,21 +90,30 @@ def baselines_of(memory: Memory, where: TopicSide, marks: Collection[tuple[str, 
     While producers move from a version without the path to one with it, its share only shows who has moved.
     """
     days_by_path: dict[str, dict[str, FieldDay]] = {}
-    whole: dict[str, dict[tuple[str, str], int]] = {}
     for key, counted_days in memory.baselines_of_side.get(where, ()):
-        mark = (key.framing, key.mark)
-        if mark not in marks:
-            continue
-        days = days_by_path.setdefault(key.path, {})
-        for day in counted_days:
-            days[day.day] = day_sum(days[day.day], day) if day.day in days else day
-            of_day = whole.setdefault(day.day, {})
-            of_day[mark] = max(of_day.get(mark, 0), day.messages)
-    totals = {day: sum(of_day.values()) for day, of_day in whole.items()}
+        if (key.framing, key.mark) in marks:
+            days = days_by_path.setdefault(key.path, {})
+            for day in counted_days:
+                days[day.day] = day_sum(days[day.day], day) if day.day in days else day
+    totals = Counter[str]()
+    for mark, messages in messages_by_mark(memory, where).items():
+        if mark in marks:
+            totals.update(messages)
     return {
         path: [day for name, day in sorted(days.items()) if day.messages >= COVERAGE * totals[name]]
         for path, days in days_by_path.items()
     }
+
+
+def messages_by_mark(memory: Memory, where: TopicSide) -> dict[tuple[str, str], dict[str, int]]:
+    """Return the decoded messages of each mark of a topic's side by day: as many as its most frequent field had."""
+    by_mark: dict[tuple[str, str], dict[str, int]] = {}
+    for key, counted_days in memory.baselines_of_side.get(where, ()):
+        days = by_mark.setdefault((key.framing, key.mark), {})
+        for day in counted_days:
+            if day.messages:
+                days[day.day] = max(days.get(day.day, 0), day.messages)
+    return by_mark
 
 
 def merge_profiles(profiles: Sequence[FieldProfile]) -> FieldProfile:

@@ -12,7 +12,7 @@ from datetime import date
 from statistics import median
 from typing import Any, Final, cast
 
-from registry.drift.judge.field_history import MIN_DAY, MIN_DAYS, day_of
+from registry.drift.judge.field_history import MIN_DAY, MIN_DAYS, day_of, messages_by_mark
 from registry.drift.judge.field_values import confidence_of_new
 from registry.drift.judge.finding_builder import counted, mark_evidence, mark_words, messages_between, owners, percent
 from registry.drift.judge.model import (
@@ -39,11 +39,15 @@ def judge_silent_versions(
     reading: TopicObservations, registered: Registered, memory: Memory
 ) -> Iterator[JudgedFinding]:
     """Yield the active versions of a topic's values without a message since at least one whole day."""
-    messages_by_mark = _messages_by_mark(reading.topic, memory)
-    if len(messages_by_mark) < 2:
+    by_mark = {
+        cast("Mark", mark): days
+        for mark, days in messages_by_mark(memory, (reading.topic, "value")).items()
+        if mark[0]  # messages without framing name no version
+    }
+    if len(by_mark) < 2:
         return
     today = day_of(memory.as_of)
-    for mark, days in sorted(messages_by_mark.items()):
+    for mark, days in sorted(by_mark.items()):
         active = [each for each in registered.versions.get(mark, ()) if not each.deleted and not each.status]
         identity = (reading.topic, "value", *mark)
         accepted = memory.accepted.get(fingerprint_of("VERSION_SILENT", identity))
@@ -52,22 +56,10 @@ def judge_silent_versions(
         if not (active and known) or count_of(reading.framed.get(("value", mark), ())):
             continue
         others = Counter[str]()
-        for other in messages_by_mark.keys() - {mark}:
-            others.update({day: n for day, n in messages_by_mark[other].items() if begin <= day < today})
+        for other in by_mark.keys() - {mark}:
+            others.update({day: n for day, n in by_mark[other].items() if begin <= day < today})
         if _is_missing(known, others):
             yield _silent(reading, registered, mark, active, known)
-
-
-def _messages_by_mark(topic: str, memory: Memory) -> dict[Mark, dict[str, int]]:
-    """Return the decoded values of each mark by day."""
-    by_mark: dict[Mark, dict[str, int]] = {}
-    for key, counted_days in memory.baselines_of_side.get((topic, "value"), ()):
-        if key.framing:
-            days = by_mark.setdefault(cast("Mark", (key.framing, key.mark)), {})
-            for day in counted_days:
-                if day.messages:
-                    days[day.day] = max(days.get(day.day, 0), day.messages)
-    return by_mark
 
 
 def _is_missing(days: Days, others: Days) -> bool:
