@@ -54,7 +54,10 @@ def main(argv: Sequence[str] = sys.argv) -> int:
 
 def _web(arguments: list[str]) -> NoReturn:
     parser = ArgumentParser(prog="schemadesk web", description="Run the web server: one process, for pages and APIs.")
-    parser.add_argument("--host", default="127.0.0.1", help="the address to listen on; 0.0.0.0 in a container")
+    listen = os.environ.get("SCHEMADESK_LISTEN") or "127.0.0.1"
+    parser.add_argument(
+        "--host", default=listen, help="the address to listen on (default: SCHEMADESK_LISTEN, 127.0.0.1)"
+    )
     parser.add_argument("--port", type=int, default=8081)
     options = parser.parse_args(arguments)
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

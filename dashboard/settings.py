@@ -52,6 +52,11 @@ SECRET_KEY = _secret_key()
 ALLOWED_HOSTS = list(
     environment.words("SCHEMADESK_HOSTS", "localhost,127.0.0.1,[::1]", "the host names that the site answers to")
 )
+LISTEN = environment.text(
+    "SCHEMADESK_LISTEN",
+    "127.0.0.1",
+    "the address that `schemadesk web` listens on; 0.0.0.0 if the proxy is on another host",
+)
 CSRF_TRUSTED_ORIGINS = [f"https://{host}" for host in ALLOWED_HOSTS if host not in ("localhost", "127.0.0.1", "[::1]")]
 
 

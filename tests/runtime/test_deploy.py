@@ -66,7 +66,7 @@ def test_every_program_runs_somewhere_and_beat_once() -> None:
 def test_every_variable_is_a_setting() -> None:
     documented = re.findall(r"^([A-Z_]+)=", (DEPLOY.parent / "docs" / "operations" / "install.md").read_text(), re.M)
     used = {name for service in SERVICES.values() for name in service["environment"]} | set(documented)
-    assert used - set(VARIABLES) == {"PGHOST", "PGPASSWORD"}, "libpq's alone"
+    assert used - set(VARIABLES) == {"PGPASSWORD"}, "libpq's alone"
 
 
 def test_containers_are_closed_and_the_owner_is_for_migrations_alone() -> None:

@@ -1,0 +1,161 @@
+"""Two web hosts, two workers, a database and a cache behind nginx, installed by the page's commands, under load and faults."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tests.amounts import IS_LONG, whole_benchmark
+from tests.hosts.installation import PROXY, WEBS, Installation, installation
+from tests.hosts.load import CLIENTS, FORGED, Load
+from tests.hosts.network import missing
+from tests.waiting import until
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(bool(missing()), reason=missing()),
+    pytest.mark.requirement("CARD-1"),
+]
+STEADY = 20.0 if IS_LONG else 2.0  # seconds of each part of the load
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    with installation(tmp_path_factory.mktemp("hosts"), is_whole=IS_LONG) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def tokens(site: Installation) -> dict[str, str]:
+    """A token for each address of the client."""
+    commands = [f"schemadesk issue_token ops client-{number}" for number in range(len(CLIENTS))]
+    return dict(zip(CLIENTS, [site.command(command).split()[-1] for command in commands], strict=True))
+
+
+@pytest.fixture
+def load(site: Installation, tokens: dict[str, str]) -> Iterator[Load]:
+    found = Load(site.net["client"], tokens, site.folder / "ca.pem")
+    setup = site.net["client"].inside(
+        lambda: found.connection(PROXY, CLIENTS[0]).ask("PUT", "/config", {"compatibility": "NONE"})
+    )
+    assert setup.status == 200, setup
+    with found.running():
+        with found.part("start"):
+            until(lambda: all(subject.ids for subject in found.subjects) or found.wrong, pause=0.1)
+        yield found
+    print(*found.parts, sep="\n")
+    assert found.wrong == []
+
+
+def assert_nothing_is_lost(site: Installation, load: Load, host: str = "db") -> None:
+    """Every version that was answered is stored, with its id."""
+    query = (
+        "SELECT s.name || ' ' || substring(sc.canonical from 'n(\\d{8})x')::int || ' ' || sc.schema_id FROM subjects_schemaversion v"
+        " JOIN subjects_subject s ON s.id = v.subject_id JOIN subjects_schema sc ON sc.id = v.schema_id WHERE s.name LIKE 'load-%'"
+    )
+    answered = {f"{subject.name} {number} {of}" for subject in load.subjects for number, of in subject.ids.items()}
+    stored = {row for (row,) in site.sql(query, host)}
+    assert len(answered) > 10
+    assert answered - stored == set(), "a version that was answered is lost"
+
+
+def has_no_errors(load: Load) -> bool:
+    """Whether every request succeeds for a while."""
+    with load.part("afterwards"):
+        time.sleep(STEADY)
+    return not any(what.startswith(("50", "0 ")) for what in load.parts[-1].counts)
+
+
+@contextmanager
+def transactions_with_locks(site: Installation, host: str) -> Iterator[None]:
+    """Two transactions of a host hold the lock that every registration needs: over PgBouncer, and over PostgreSQL itself."""
+    script = """. /etc/schemadesk/environment
+        for address in "$DATABASE_URL" "$DATABASE_DIRECT_URL"; do
+            (echo 'BEGIN; SELECT 1 FROM subjects_context FOR SHARE;'; sleep 600) | psql --quiet "$address" &
+        done; wait"""
+    holder = site.net[host].start(script, site.folder / "transactions.log")
+    held = "SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction' AND query LIKE '%FOR SHARE%'"
+    try:
+        until(lambda: site.sql(held) == [["2"]], pause=0.1)
+        yield
+    finally:
+        site.net[host].run("pkill -KILL psql || true")
+        holder.kill()
+        holder.wait()
+
+
+def test_faults_of_hosts_lose_nothing_and_show_nothing_stale(site: Installation, load: Load) -> None:
+    with load.part("steady"):
+        time.sleep(STEADY)
+    with load.part("web1 killed"):
+        load.down.add("web1")
+        site.kill("web1", "schemadesk-web")
+        time.sleep(STEADY)
+        site.start("web1", "schemadesk-web")
+        until(lambda: site.is_ready("web1"), pause=0.2)
+    load.down.clear()
+    load.late = 2.0
+    with load.part("web1 can't reach Valkey"):
+        site.net.cut("web1", "cache")
+        time.sleep(2 * STEADY)
+        site.net.join("web1", "cache")
+        until(lambda: site.is_ready("web1"), pause=0.2)
+    time.sleep(2)
+    load.late = 0.0
+    with load.part("web1 can't reach the database"), transactions_with_locks(site, "web1"):
+        site.net.cut("web1", "db")
+        time.sleep(STEADY)
+        before = load.answered()
+        # PostgreSQL and PgBouncer end those transactions.
+        until(lambda: load.answered() > before + 10, pause=0.2)
+        site.net.join("web1", "db")
+        until(lambda: site.is_ready("web1"), pause=0.2)
+    until(lambda: has_no_errors(load), pause=0.1)
+    failed = [
+        f"{part.name}: {what}" for part in load.parts for what in part.counts if what.endswith("for reads at proxy")
+    ]
+    assert failed == [], "nginx asks the other host"
+    assert_nothing_is_lost(site, load)
+
+
+def test_the_audit_and_tokens_show_the_clients_address(site: Installation, tokens: dict[str, str], load: Load) -> None:
+    for source in CLIENTS:
+        assert (
+            site.net["client"]
+            .inside(lambda source=source: load.connection(PROXY, source).ask("GET", "/subjects"))
+            .status
+            == 200
+        )
+    rows = site.sql("SELECT name, last_used_from FROM access_apitoken WHERE name LIKE 'client-%' ORDER BY name")
+    assert [address for _, address in rows] == list(CLIENTS)
+    origins = {row[0] for row in site.sql("SELECT DISTINCT origin FROM audit_auditevent WHERE origin <> ''")}
+    assert origins
+    assert all(any(source in origin for source in CLIENTS) for origin in origins), origins
+    assert not any(FORGED in origin for origin in origins)
+
+
+@whole_benchmark
+def test_a_standby_takes_over_without_losing_what_was_answered(site: Installation, load: Load) -> None:
+    with load.part("a standby is added"):
+        site.copy_bouncer("db", "db2")
+        site.follow("failover.md", "How do I add a standby?")
+        until(lambda: site.sql("SELECT sync_state FROM pg_stat_replication") == [["sync"]], pause=0.2)
+        for name in WEBS:
+            load.down.add(name)
+            site.restart(name, "schemadesk-web")
+            until(lambda name=name: site.is_ready(name), pause=0.2)
+    load.down.clear()
+    with load.part("with a standby"):
+        time.sleep(STEADY)
+    with load.part("the primary fails"):
+        site.net["db"].run("pkill -KILL postgres")
+        time.sleep(3)
+        site.follow("failover.md", "What do I do when the primary fails?")
+        until(lambda: all(map(site.is_ready, WEBS)), pause=0.2)
+    with load.part("after the failover"):
+        time.sleep(STEADY)
+    assert load.parts[-1].counts["writes"] > 10
+    assert_nothing_is_lost(site, load, "db2")
