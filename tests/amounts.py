@@ -12,6 +12,7 @@ from typing import Final
 import pytest
 
 IS_LONG: Final = os.environ.get("SCHEMADESK_LONG") == "1"
+long_run: Final = pytest.mark.skipif(not IS_LONG, reason="it takes long: set SCHEMADESK_LONG=1")
 whole_benchmark: Final = pytest.mark.skipif(not IS_LONG, reason="a whole benchmark: set SCHEMADESK_LONG=1")
 #: what is counted → of every run, of a long one
 AMOUNTS: Final[dict[str, tuple[int, int]]] = {

@@ -145,6 +145,7 @@ READ_TABLES: Final = {
     ),
     "expired": (_("Expired before a scan could read them"), ("topic", "partition", "start", "end"), ""),
     "schemas_not_used": (_("Schemas that couldn’t be used"), ("topic", "side", "framing", "mark", "reason"), ""),
+    "settings_unknown": (_("Settings not known"), ("topic", "reason"), ""),
     "variables": (_("State variables"), ("operator", "variable", "kind", "encoding", "version", "batch", "rows"), ""),
     "limits": (_("Limits"), ("limit", "operator", "variable", "used", "allowed"), ""),
     "unreadable": (_("Not readable"), ("topic", "operator", "variable", "reason"), ""),

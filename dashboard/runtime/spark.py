@@ -102,6 +102,8 @@ def _write_properties(layout: Layout, folder: Path) -> Path:
         "spark.scheduler.mode": "FAIR",
         "spark.scheduler.allocation.file": _write_pools(folder).as_uri(),
         "spark.ui.enabled": "false",
+        # At INFO, a session that is closed early logs its whole query, with the password of the Kafka cluster.
+        "spark.log.level": "WARN",
     }
     if _on_this_machine():
         values |= {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}

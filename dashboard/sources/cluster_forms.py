@@ -15,6 +15,8 @@ from registry.drift import services
 from registry.drift.models import SASL_MECHANISMS
 from registry.errors import Conflict
 
+SIGN_IN = _("For SASL_SSL and SASL_PLAINTEXT. SSL uses only the secret, with the client’s key and certificate.")
+
 
 class ClusterForm(ServiceForm):
     """A form that connects a cluster."""
@@ -26,7 +28,7 @@ class ClusterForm(ServiceForm):
     cure = _("Correct the form below. Nothing was saved.")
     sections = (
         FormSection(_("Where"), ("name", "bootstrap", "security_protocol")),
-        FormSection(_("Sign-in"), ("sasl_mechanism", "username", "secret"), _("For SASL_SSL and SASL_PLAINTEXT.")),
+        FormSection(_("Sign-in"), ("sasl_mechanism", "username", "secret"), SIGN_IN),
         FormSection("TLS", ("ca_pem",), _("For SSL and SASL_SSL.")),
     )
 
@@ -36,7 +38,7 @@ class ClusterForm(ServiceForm):
         label=_("Security protocol"),
         choices=(
             ("PLAINTEXT", _("PLAINTEXT: no encryption, no authentication")),
-            ("SSL", _("SSL: encryption")),
+            ("SSL", _("SSL: encryption; with a secret, also authentication by certificate")),
             ("SASL_PLAINTEXT", _("SASL_PLAINTEXT: authentication, no encryption")),
             ("SASL_SSL", _("SASL_SSL: encryption and authentication")),
         ),
@@ -47,7 +49,7 @@ class ClusterForm(ServiceForm):
         required=False,
     )
     username = CodeField(label=_("User"), required=False)
-    secret = CodeField(label=_("Secret name"), required=False, help_text=_("Only the name, never the password."))
+    secret = CodeField(label=_("Secret name"), required=False, help_text=_("Only the name, never the password or key."))
     ca_pem = LongTextField(
         label=_("Certificate authority"),
         required=False,

@@ -181,6 +181,15 @@ def _notes(read: dict[str, Any]) -> Iterator[str]:
             "%(n)s topics couldn’t be read: %(names)s. The reasons are below.",
             names=listed(names),
         )
+    if names := _names(read.get("settings_unknown"), "topic"):
+        yield counted(
+            len(names),
+            "Whether %(n)s topic is compacted, and how long it keeps messages, wasn’t checked: %(names)s. The reason "
+            "is below.",
+            "Whether %(n)s topics are compacted, and how long they keep messages, wasn’t checked: %(names)s. The "
+            "reasons are below.",
+            names=listed(names),
+        )
     if gone := [str(name) for name in read.get("gone", ())]:
         yield gettext("The cluster no longer has %(listed)s. Their findings are kept.") % {"listed": listed(gone)}
     if restarted := [str(name) for name in read.get("restarted", ())]:

@@ -41,6 +41,7 @@ from registry.errors import InvalidSecret, RemoteUnavailable
 
 PREFIX = "SCHEMADESK_SECRET_"
 MAX_SECRET = 8192
+MAX_PEM = 65_536
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -69,13 +70,19 @@ def authorization(connection: Connection) -> dict[str, str]:
     return {"Authorization": f"Bearer {secret.value}"}
 
 
-def find_secret(name: str, *, folder: Path | None = None, environment: Mapping[str, str] | None = None) -> Secret:
-    """Return the secret with that name; a file takes precedence over a variable. Raises InvalidSecret."""
+def find_secret(
+    name: str, *, folder: Path | None = None, environment: Mapping[str, str] | None = None, is_pem: bool = False
+) -> Secret:
+    """Return the secret with that name; a file takes precedence over a variable. Raises InvalidSecret.
+
+    With `is_pem`, it may have several lines and be longer.
+    """
     if not _NAME.fullmatch(name):
         raise InvalidSecret("A secret's name can have 1 to 64 letters, digits, _ and -.")
     folder = folder or settings.SECRETS_DIR
     variable = PREFIX + name.upper().replace("-", "_")
-    text = _read(folder, name) if folder else None
+    longest = MAX_PEM if is_pem else MAX_SECRET
+    text = _read(folder, name, longest) if folder else None
     if text is None:
         text = (os.environ if environment is None else environment).get(variable)
     if text is None:
@@ -84,10 +91,10 @@ def find_secret(name: str, *, folder: Path | None = None, environment: Mapping[s
             f" environment variable {variable}.",
             secret=name,
         )
-    return _parsed(name, text)
+    return _parsed(name, text, longest, is_pem=is_pem)
 
 
-def _read(folder: Path, name: str) -> str | None:
+def _read(folder: Path, name: str, longest: int) -> str | None:
     """Return the file's text, None if it doesn't exist. A link must stay within the folder."""
     path = folder / name
     if not path.exists():
@@ -96,21 +103,22 @@ def _read(folder: Path, name: str) -> str | None:
         raise InvalidSecret(f"The secret {name!r} is not a file in the secrets folder.", secret=name)
     try:
         with path.open("rb") as file:
-            return file.read(MAX_SECRET + 1).decode()
+            return file.read(longest + 1).decode()
     except OSError as error:
         raise InvalidSecret(f"The secret {name!r} can't be read: {error.strerror}.", secret=name) from error
     except UnicodeDecodeError:
         raise InvalidSecret(f"The secret {name!r} is not UTF-8 text.", secret=name) from None
 
 
-def _parsed(name: str, text: str) -> Secret:
+def _parsed(name: str, text: str, longest: int, *, is_pem: bool) -> Secret:
     parts = text.strip().split(None, 1)
-    if len(text) > MAX_SECRET or len(parts) != 2:
+    if len(text) > longest or len(parts) != 2:
         raise InvalidSecret(
             f"The secret {name!r} must be HOST and the secret, separated by a space or a line break.", secret=name
         )
     binding, value = parts[0], parts[1].strip()
-    if not value.isprintable() or not value.isascii():
+    line = "".join(value.splitlines()) if is_pem else value
+    if not line.isprintable() or not line.isascii():
         raise InvalidSecret(f"The secret {name!r} contains a character that is not allowed in a header.", secret=name)
     return Secret(name, binding, value)
 

@@ -34,8 +34,8 @@ FIRST_SLICE: Final = 1_000  # messages that a scan reads first if no earlier one
 class KafkaConnection:
     """How to reach a cluster: only typed fields, since free properties can read files and run code.
 
-    `password` never goes into a JSON line; the reader of a specification sets it again. `is_one_by_one`: no more than
-    one message is fetched into memory at once, which is slow.
+    `client_key` and `client_chain` are the private key and the certificates of mutual TLS, as PEM. The secrets are
+    never shown. `is_one_by_one`: no more than one message is fetched into memory at once, which is slow.
     """
 
     bootstrap: str
@@ -44,6 +44,8 @@ class KafkaConnection:
     username: str | None = None
     password: str | None = field(default=None, repr=False)
     ca_pem: str | None = None
+    client_key: str | None = field(default=None, repr=False)
+    client_chain: str | None = None
     is_one_by_one: bool = False
 
 

@@ -134,6 +134,12 @@ def connection_options(connection: KafkaConnection) -> dict[str, str]:
         options |= _sasl_options(connection)
     if connection.ca_pem is not None:
         options |= {"kafka.ssl.truststore.type": "PEM", "kafka.ssl.truststore.certificates": connection.ca_pem}
+    if connection.client_key is not None and connection.client_chain is not None:
+        options |= {
+            "kafka.ssl.keystore.type": "PEM",
+            "kafka.ssl.keystore.key": connection.client_key,
+            "kafka.ssl.keystore.certificate.chain": connection.client_chain,
+        }
     return options
 
 
@@ -231,14 +237,8 @@ _LOSSES: Final = (
     ("OffsetOutOfRange", Loss("its messages expired or were deleted while they were read")),
     ("Cannot fetch offset", Loss("its messages are gone: it was deleted meanwhile")),
 )
-_NO_BROKER = (
-    "Timed out waiting for",
-    "No resolvable bootstrap urls",
-    "DisconnectException",
-    "SaslAuthenticationException",
-    "SslAuthenticationException",
-    "TimeoutException",
-)
+_NO_BROKER = ("Timed out waiting for", "No resolvable bootstrap urls", "DisconnectException", "TimeoutException")
+_NO_SIGN_IN = ("SaslAuthenticationException", "SslAuthenticationException")
 
 
 def loss_of(error: PySparkException) -> Loss | None:
@@ -249,7 +249,14 @@ def loss_of(error: PySparkException) -> Loss | None:
 
 def broker_error(error: PySparkException, bootstrap: str, topics: Sequence[str]) -> BrokerUnavailable | None:
     """Return the error of a failed query that the whole cluster caused; None for any other error."""
-    if not any(mark in str(error) for mark in _NO_BROKER):
+    text = str(error)
+    if any(mark in text for mark in _NO_SIGN_IN):
+        return BrokerUnavailable(
+            f"Spark couldn't sign in to the Kafka cluster at {bootstrap}: {first_line(error)}; check the cluster's "
+            "user, secret and certificates",
+            is_lasting=True,
+        )
+    if not any(mark in text for mark in _NO_BROKER):
         return None
     shown = topics[0] if len(topics) == 1 else f"{len(topics)} topics"
     return BrokerUnavailable(

@@ -25,20 +25,12 @@ from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 import pytest
-from confluent_kafka.admin import (
-    AclBinding,
-    AclOperation,
-    AclPermissionType,
-    AdminClient,
-    ResourcePatternType,
-    ResourceType,
-)
-from confluent_kafka.cimpl import NewTopic, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import TopicPartition
 from django.db import connection, connections
 from django.utils import timezone
 
-from dashboard.runtime import kafka as broker
-from dashboard.runtime.layout import Layout, free_port, kept_ports
+from dashboard.runtime.layout import Layout, free_port
 from dashboard.runtime.parts import kafka_broker
 from dashboard.runtime.process import Watchdog
 from dashboard.runtime.programs import worker_command
@@ -48,7 +40,7 @@ from registry.drift.models import Finding, Scan, SchemaUse, Source, Topic
 from registry.drift.scan import runner
 from registry.drift.scan.runner import perform_scan
 from registry.drift.sources import kafka
-from registry.errors import InvalidSource, WrongState
+from registry.errors import WrongState
 from registry.pipeline import kafka_reader
 from registry.subjects.services import register_version
 from registry.subjects.versions.qualified_names import SubjectName
@@ -331,77 +323,6 @@ def away_after(monkeypatch: pytest.MonkeyPatch, number: int, stop: Callable[[], 
         return read(*args)
 
     monkeypatch.setattr(module, "_read_slice", reading)
-
-
-@pytest.fixture
-def guarded(
-    tmp_path: Path, settings: Any, registries: None, spark_remote: str, monkeypatch: pytest.MonkeyPatch, system: Actor
-) -> Iterator[AdminClient]:
-    """A broker with an authorizer; user `desk` signs in with SASL and may nothing yet. Gives a client that may all."""
-    (tmp_path / "kafka").mkdir()
-    ports, secured = kept_ports(tmp_path / "kafka", broker.PORTS), free_port()
-    plain, controller = f"127.0.0.1:{ports['kafka']}", f"127.0.0.1:{ports['kafka-controller']}"
-    guards = {
-        "listeners": f"PLAINTEXT://{plain},CONTROLLER://{controller},SECURED://127.0.0.1:{secured}",
-        "advertised.listeners": f"PLAINTEXT://{plain},SECURED://127.0.0.1:{secured}",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SECURED:SASL_PLAINTEXT",
-        "sasl.enabled.mechanisms": "PLAIN",
-        "listener.name.secured.plain.sasl.jaas.config": (
-            'org.apache.kafka.common.security.plain.PlainLoginModule required user_desk="the-password";'
-        ),
-        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-        "super.users": "User:ANONYMOUS",
-    }
-    monkeypatch.setattr(broker, "ALONE", broker.ALONE | guards)
-    settings.SECRETS_DIR, settings.SPARK_REMOTE = tmp_path / "secrets", spark_remote
-    settings.SECRETS_DIR.mkdir()
-    (settings.SECRETS_DIR / "broker").write_text("127.0.0.1 the-password")
-    with kafka_broker(tmp_path / "kafka"):
-        settings.KAFKA_BOOTSTRAP = f"127.0.0.1:{secured}"
-        services.connect_cluster(
-            name="guarded", bootstrap=settings.KAFKA_BOOTSTRAP, security_protocol="SASL_PLAINTEXT",
-            sasl_mechanism="PLAIN", username="desk", secret="broker", by=system,
-        )  # fmt: skip
-        yield AdminClient({"bootstrap.servers": plain})
-
-
-def grant(admin: AdminClient, topic: str, *operations: AclOperation) -> None:
-    rules = [
-        AclBinding(
-            ResourceType.TOPIC, topic, ResourcePatternType.LITERAL, "User:desk", "*", operation, AclPermissionType.ALLOW
-        )
-        for operation in operations
-    ]
-    for future in admin.create_acls(rules).values():
-        future.result(60)
-    time.sleep(1)
-
-
-def test_a_missing_right_is_named(guarded: AdminClient, system: Actor) -> None:
-    name = "payments"
-    guarded.create_topics([NewTopic(name, num_partitions=1)])[name].result(60)
-    plain = str(next(iter(guarded.list_topics(timeout=60).brokers.values())))
-    schema_id = register(name, system)
-    fill(plain, name, [*good(schema_id), *bad()])
-    with pytest.raises(InvalidSource, match=r"can't describe topic payments\. Grant it Describe and Read"):
-        add(system, name, cluster="guarded")
-    source = add(system, "pay*", cluster="guarded")
-    row = scan(source, system)
-    assert selectors.get_scan(row.pk).verdict == "not scanned", "a topic that can't be seen is never green"
-
-    grant(guarded, name, AclOperation.DESCRIBE)
-    row = scan(source, system)
-    assert (row.state, row.error) == ("done", "")
-    assert "grant it Read" in Topic.objects.get().problem
-    assert selectors.get_scan(row.pk).verdict == "not scanned"
-    assert Topic.objects.get().positions == {}
-
-    grant(guarded, name, AclOperation.READ)
-    row = scan(source, system)
-    assert row.read is not None
-    assert row.read["messages"] == 6
-    assert Topic.objects.get().problem == ""
-    assert states(source)["UNKNOWN_SCHEMA_ID"] == "open"
 
 
 # ---- workers, the database, and people ---------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -129,6 +130,8 @@ TLS = {"security_protocol": "SASL_SSL", "sasl_mechanism": "SCRAM-SHA-512", "user
         (TLS | {"secret": "../etc"}, "b1.example.com x", InvalidSecret),
         ({"security_protocol": "SSL"}, None, None),
         ({"security_protocol": "SSL", "username": "desk"}, None, InvalidSource),
+        ({"security_protocol": "SSL", "secret": "broker"}, "b1.example.com no-pem", InvalidSecret),
+        ({"security_protocol": "PLAINTEXT", "secret": "broker"}, "b1.example.com x", InvalidSource),
         ({"security_protocol": "SSL", "ca_pem": "nonsense"}, None, InvalidSource),
         ({"security_protocol": "SSL", "ca_pem": "-----BEGIN PRIVATE KEY-----\nAA=="}, None, InvalidSource),
         ({"ca_pem": "-----BEGIN CERTIFICATE-----"}, None, InvalidSource),
@@ -375,27 +378,37 @@ def test_how_much_of_a_topic_a_scan_left_unread(read: dict[str, Any], unread: in
 
 @dataclass
 class Listing:
-    """A cluster that has these topics; None: it doesn't answer."""
+    """A cluster that has these topics (None: it doesn't answer), and denies these."""
 
     topics: tuple[str, ...] | None
+    denied: tuple[str, ...] = ()
 
     def list_topics(self, **_: object) -> Any:
         if self.topics is None:
             raise KafkaException(KafkaError(KafkaError._TRANSPORT))
         return SimpleNamespace(topics=dict.fromkeys(self.topics))
 
+    def describe_topics(self, topics: Any, **_: object) -> Any:
+        codes = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.TOPIC_AUTHORIZATION_FAILED)
+        names = topics.topic_names
+        futures = {name: Future[Any]() for name in names}
+        for name in names:
+            futures[name].set_exception(KafkaException(KafkaError(codes[name in self.denied])))
+        return futures
+
 
 @pytest.mark.parametrize(
-    ("listed", "restarted", "after"),
+    ("listing", "restarted", "after"),
     [
-        (("orders",), False, ({0: 4}, 4, True, "The messages read so far count")),
-        (None, False, ({0: 4}, 4, True, "The messages read so far count")),
-        ((), False, ({}, 0, False, "it was deleted while it was being read")),
-        (("orders",), True, ({}, 0, True, "no broker leads it")),
+        (Listing(("orders",)), False, ({0: 4}, 4, True, "The messages read so far count")),
+        (Listing(None), False, ({0: 4}, 4, True, "The messages read so far count")),
+        (Listing(()), False, ({}, 0, False, "it was deleted while it was being read")),
+        (Listing((), ("orders",)), False, ({}, 0, False, "can't describe topic orders. Grant it Describe and Read")),
+        (Listing(("orders",)), True, ({}, 0, True, "no broker leads it")),
     ],
 )
 def test_a_topic_whose_broker_went_away_keeps_what_was_read_unless_it_is_gone(
-    listed: tuple[str, ...] | None, restarted: bool, after: tuple[Any, ...]
+    listing: Listing, restarted: bool, after: tuple[Any, ...]
 ) -> None:
     survey = kafka.Survey({"orders": ScannedTopic("orders", restarted=restarted)}, {}, ("orders",))
     observations = [
@@ -403,7 +416,7 @@ def test_a_topic_whose_broker_went_away_keeps_what_was_read_unless_it_is_gone(
         TopicLost("orders", "no broker leads it", may_pass=True),
         TopicTotals("orders", 4, 40, "broker"),
     ]
-    settled = kafka.settle_lost_topics(survey, Listing(listed), observations)  # type: ignore[arg-type]
+    settled = kafka.settle_lost_topics(survey, listing, observations)  # type: ignore[arg-type]
     (topic,) = kafka.topics_after(survey, settled)
     positions, messages, waits, problem = after
     assert (topic.positions, topic.messages, topic.waits, topic.clean) == (positions, messages, waits, False)

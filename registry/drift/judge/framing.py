@@ -74,7 +74,7 @@ def _null(where: SideOfTopic) -> Iterator[JudgedFinding]:
     names = {"have": "has" if is_one else "have", "are": "is a tombstone" if is_one else "are tombstones"}
     if where.side == "key":
         yield where.finding("KEYS_MISSING", parts_of(nulls), {**names, "expected": either(where.subjects)})
-    elif topic is not None and not topic.compacted:
+    elif topic is not None and topic.compacted is False:
         yield where.finding("TOMBSTONES_NOT_COMPACTED", parts_of(nulls), names)
 
 

@@ -160,12 +160,12 @@ class TopicVolume:
 class TopicMemory:
     """A topic as earlier scans and the cluster describe it.
 
-    `message_types` are Protobuf's by side, subject and full name, with the first and last time they were seen.
+    `compacted` is None if the cluster doesn't say. `message_types` are Protobuf's by side, subject and full name, with the first and last time they were seen.
     `volume` includes the messages since the last scan; None if the cluster didn't say how many there are. `subjects`
     are those of its values.
     """
 
-    compacted: bool = False
+    compacted: bool | None = False
     gone: bool = False
     strategies: Mapping[Side, tuple[str, ...]] = field(default_factory=dict)
     message_types: Mapping[Side, Mapping[str, Mapping[str, tuple[int, int]]]] = field(default_factory=dict)

@@ -30,6 +30,7 @@ from registry.errors import (
 logger = logging.getLogger(__name__)
 HEARTBEAT_SECONDS = 10
 PROGRESS_SECONDS = 0.5
+MOST_LOGGED = 20  # topics that couldn't be read
 SERVERS_FAULT = 500  # the lowest HTTP status of a server error
 
 
@@ -81,6 +82,8 @@ def _perform(scan_id: int, session: str) -> str:
         )
         with _Watch(claim) as watch:
             result = kind_of(source.kind).scan(source, tag=claim.tag, on_progress=watch.note)
+        for problem in [topic.problem for topic in result.topics if topic.problem][:MOST_LOGGED]:
+            logger.warning("scan %s: %s", claim.scan_id, problem)
         stored = retry_while_database_away(lambda: keep_result(claim, result))
     except SchemadeskError as error:
         message = error.message

@@ -247,21 +247,21 @@ def memory_of(
     now = timezone.now()
     rows = list(
         source.topics.values_list(
-            "name", "compacted", "gone_at", "strategies", "message_types", "subjects", "checked_at"
+            "name", "compacted", "retention_ms", "gone_at", "strategies", "message_types", "subjects", "checked_at"
         )
     )
     return Memory(
         as_of=milliseconds(now),
         topics={
             name: TopicMemory(
-                compacted,
+                compacted or (None if retention is None else False),  # a cluster that says one says the other
                 gone is not None,
                 {side: tuple(names) for side, names in strategies.items()},
                 types,
                 surveyed[name].volume if name in surveyed else None,
                 tuple(subjects.get("value", ())),
             )
-            for name, compacted, gone, strategies, types, subjects, _ in rows
+            for name, compacted, retention, gone, strategies, types, subjects, _ in rows
         },
         all_topics=_all_topics(source),
         discovered=any(checked is not None for *_, checked in rows),

@@ -36,7 +36,7 @@ class ScannedTopic:
     first time. `clean`: the scan could have seen any finding of the topic, as it read messages to the end without a
     problem. `again`: it read offsets that an earlier scan had read, so counts aren't simply added. `restarted`: the
     topic was recreated, so its earlier offsets are void. `cluster_id` is the cluster's id of the topic, empty if it has
-    none. `waits`: `problem` is a broker that may soon be back; what was read before counts. `tables` are those whose
+    none. `settings_problem` is why its compaction and retention aren't known. `waits`: `problem` is a broker that may soon be back; what was read before counts. `tables` are those whose
     changes it carries, as (database, schema, table). `last_rows` are what later scans need to know of its newest change
     events, None if that is as before. `volume` has the messages by hour, None if they aren't known.
     """
@@ -55,6 +55,7 @@ class ScannedTopic:
     restarted: bool = False
     gone: bool = False
     problem: str = ""
+    settings_problem: str = ""
     waits: bool = False
     tables: tuple[tuple[str, str, str], ...] = ()
     last_rows: Mapping[str, Any] | None = None

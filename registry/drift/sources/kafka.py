@@ -63,6 +63,7 @@ from registry.observations import (
 
 SAMPLES = 3  # per schema and topic's side
 NO_TIME = "the scan reached its time limit before it could reread the topic with this schema"
+NO_TOPIC = "The cluster lists no topic that the source's patterns match. It doesn't list topics that its user may not Describe."
 Marks = set[tuple[Framing, str]]
 
 
@@ -318,7 +319,8 @@ class KafkaTopics(TopicKind):
                 seconds=time.monotonic() - started,
                 pending=[asdict(item) for item in pending(observations, registered, memory)],
             )
-            | {"behind": retry_while_database_away(lambda: backlog_of(source, observations))},
+            | {"behind": retry_while_database_away(lambda: backlog_of(source, observations))}
+            | ({} if topics else {"notes": [NO_TOPIC]}),
             # Without an observation nothing was judged, so nothing unseen is proved to be gone.
             complete=bool(survey.order) and _bound(observations) is None and not any(item.problem for item in topics),
             topics=topics,
@@ -376,7 +378,7 @@ def survey_cluster(source: Source) -> Survey:
     }
     topics = {}
     for name in names:
-        plan, config = plans.get(name), configs.get(name)
+        plan, config = plans.get(name), configs.by_topic.get(name)
         topics[name] = ScannedTopic(
             name=name,
             partitions=len(partitions.get(name, ())),
@@ -387,6 +389,7 @@ def survey_cluster(source: Source) -> Survey:
             again=plan.again if plan else False,
             restarted=plan.restarted if plan else False,
             problem=problems[name].text if name in problems else "",
+            settings_problem=configs.problems.get(name, ""),
             waits=name in problems and problems[name].may_pass,
             volume=volume_of(rows[name], sum(mark.high for mark in offsets.marks[name].values()))
             if name in rows and name in offsets.marks and name not in problems
@@ -474,7 +477,7 @@ def _readable_remade(survey: Survey, observations: Sequence[Observation]) -> lis
 
 
 def settle_lost_topics(survey: Survey, admin: AdminClient, observations: Sequence[Observation]) -> list[Observation]:
-    """Ask the cluster which topics without a broker were deleted, and drop their observations.
+    """Ask the cluster which topics without a broker were deleted or denied, and drop their observations.
 
     Half-read observations are also dropped for a topic that was recreated before the scan: its earlier positions are
     void, and are deleted once it is read without interruption.
@@ -482,15 +485,12 @@ def settle_lost_topics(survey: Survey, admin: AdminClient, observations: Sequenc
     away = {item.topic: item for item in observations if isinstance(item, TopicLost) and item.may_pass}
     if not away:
         return list(observations)
-    gone = kafka_cluster.gone_of(admin, away)
-    dropped = gone | {name for name in away if survey.topics[name].restarted}
+    unlisted = kafka_cluster.why_unlisted(admin, away)
+    dropped = set(unlisted) | {name for name in away if survey.topics[name].restarted}
     remaining = [item for item in observations if getattr(item, "topic", None) not in dropped]
     return [
         *remaining,
-        *(
-            TopicLost(name, "it was deleted while it was being read") if name in gone else away[name]
-            for name in sorted(dropped)
-        ),
+        *(TopicLost(name, unlisted[name]) if name in unlisted else away[name] for name in sorted(dropped)),
     ]
 
 

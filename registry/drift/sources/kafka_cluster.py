@@ -18,7 +18,6 @@ from registry.drift.sources.kafka_offsets import Watermarks
 INTERNAL: Final = ("__*", "_schemas", "_confluent*", "connect-configs", "connect-offsets", "connect-status")
 _ALL: Final = re.compile(r"[*?]+")
 CONFIG_KEYS: Final = ("cleanup.policy", "retention.ms", "retention.bytes")
-MAX_MISSING_ASKED = 20
 #: errors of a broker that is away, or of a partition that changes its leader
 _PASSING: Final = frozenset(
     {
@@ -29,6 +28,8 @@ _PASSING: Final = frozenset(
         KafkaError.UNKNOWN_LEADER_EPOCH,
     }
 )  # fmt: skip
+_DENIED: Final = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED)
+_NO_TOPIC: Final = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError.TOPIC_EXCEPTION)
 #: the topic id in clusters without topic ids
 NO_TOPIC_ID: Final = str(Uuid(0, 0))
 
@@ -47,6 +48,14 @@ class TopicProblem(NamedTuple):
 
     text: str
     may_pass: bool = False
+
+
+@dataclass(frozen=True)
+class Configs:
+    """Retention settings by topic, and why those of some topics aren't known."""
+
+    by_topic: Mapping[str, TopicConfig]
+    problems: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -151,16 +160,17 @@ def _is_no_answer(error: KafkaException) -> bool:
     return error.args[0].code() in (KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN)
 
 
-def configs_of(admin: AdminClient, names: Collection[str]) -> dict[str, TopicConfig]:
-    """Return cleanup policy and retention of topics; omits those whose configuration can't be read."""
+def configs_of(admin: AdminClient, names: Collection[str]) -> Configs:
+    """Return cleanup policy and retention of topics, and why those of some can't be read: they are scanned anyway."""
     if not names:
-        return {}
+        return Configs({}, {})
     resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
-    configs = {}
+    configs, problems = {}, {}
     for resource, future in admin.describe_configs(resources, request_timeout=TIMEOUT_SECONDS).items():
         try:
             entries = future.result()
-        except KafkaException:  # without the right DescribeConfigs, the topic is scanned anyway
+        except KafkaException as failed:
+            problems[resource.name] = _why_no_config(resource.name, failed.args[0])
             continue
         values = {key: entries[key].value for key in CONFIG_KEYS if key in entries}
         configs[resource.name] = TopicConfig(
@@ -168,7 +178,13 @@ def configs_of(admin: AdminClient, names: Collection[str]) -> dict[str, TopicCon
             retention_ms=_number(values.get("retention.ms")),
             retention_bytes=_number(values.get("retention.bytes")),
         )
-    return configs
+    return Configs(configs, problems)
+
+
+def _why_no_config(topic: str, error: KafkaError) -> str:
+    if error.code() in _DENIED:
+        return f"The cluster's user can't read the settings of topic {topic}. Grant it DescribeConfigs on that topic."
+    return f"The settings of topic {topic} couldn't be read: {error.str()[:300]}"
 
 
 def topic_ids_of(admin: AdminClient, names: Collection[str]) -> dict[str, str]:
@@ -193,30 +209,35 @@ def _number(text: str | None) -> int | None:
 def why_missing(admin: AdminClient, names: Sequence[str]) -> dict[str, TopicProblem]:
     """Return why topics that the cluster no longer lists can't be seen, if they still exist.
 
-    A cluster's list omits a topic without Describe rights like a deleted one; asking by name distinguishes them.
+    A cluster's list omits a topic without Describe rights like a deleted one; asking by name distinguishes them. One
+    call for all topics.
     """
+    if not names:
+        return {}
     reasons = {}
-    for name in names[:MAX_MISSING_ASKED]:
+    for name, future in admin.describe_topics(TopicCollection(list(names)), request_timeout=TIMEOUT_SECONDS).items():
         try:
-            error = admin.list_topics(name, timeout=TIMEOUT_SECONDS).topics[name].error
+            future.result()
         except KafkaException as failed:
             error = failed.args[0]
-        if error is not None and error.code() not in (
-            KafkaError.UNKNOWN_TOPIC_OR_PART,
-            KafkaError._UNKNOWN_TOPIC,
-            KafkaError.TOPIC_EXCEPTION,
-        ):
-            reasons[name] = _trouble(name, error)
+            if error.code() not in _NO_TOPIC:
+                reasons[name] = _trouble(name, error)
     return reasons
 
 
-def gone_of(admin: AdminClient, names: Collection[str]) -> set[str]:
-    """Return the topics that the cluster no longer has; empty if it doesn't answer."""
+def why_unlisted(admin: AdminClient, names: Collection[str]) -> dict[str, str]:
+    """Return why topics that were read can't be read any more, without those that the cluster still lists.
+
+    Empty if it doesn't answer.
+    """
     try:
         listed = admin.list_topics(timeout=TIMEOUT_SECONDS).topics
     except KafkaException:
-        return set()
-    return set(names) - set(listed)
+        return {}
+    unlisted = sorted(set(names) - set(listed))
+    problems = why_missing(admin, unlisted)
+    deleted = dict.fromkeys(set(unlisted) - set(problems), "it was deleted while it was being read")
+    return deleted | {name: problem.text for name, problem in problems.items() if not problem.may_pass}
 
 
 def _trouble(topic: str, error: KafkaError) -> TopicProblem:
@@ -225,7 +246,7 @@ def _trouble(topic: str, error: KafkaError) -> TopicProblem:
 
 def what_kafka_says(topic: str, error: KafkaError) -> str:
     """Return a topic's error as a sentence, with the missing right if that is the cause."""
-    if error.code() in (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED):
+    if error.code() in _DENIED:
         return f"The cluster's user can't describe topic {topic}. Grant it Describe and Read on that topic."
     if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
         return f"Topic {topic} no longer exists."

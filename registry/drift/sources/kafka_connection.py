@@ -7,7 +7,7 @@ while they are connected. With TLS, both fail at the certificate, whose name is 
 
 A password is a secret of `registry.access.http_client` whose first word lists its hosts, separated by commas:
 `broker-1.example.com:9093,broker-2.example.com:9093 the-password`. It is only sent over TLS or to this machine, unless
-a host is written `plaintext://HOST`.
+a host is written `plaintext://HOST`. With SSL, the secret is the client's private key and certificates, as PEM.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from __future__ import annotations
 import re
 import socket
 import ssl
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, ClusterMetadata
 from django.conf import settings
 
@@ -30,10 +31,13 @@ from registry.observations import KafkaConnection
 
 TIMEOUT_SECONDS = 8
 CONNECT_SECONDS = 3
+REFUSED_SECONDS = 2  # after which a refused sign-in ends the wait
 MAX_SERVERS = 10
 MAX_PEM = 64 * 1024
 _SERVER = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9_.-]{1,253}):(?P<port>[0-9]{1,5})")
 _USER = re.compile(r"[\x21-\x7e]{1,255}")
+_KEY = re.compile(r"-----BEGIN PRIVATE KEY-----[^-]+-----END PRIVATE KEY-----")
+_CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----")
 LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 
 
@@ -46,6 +50,14 @@ class Server:
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True)
+class ClientCertificate:
+    """A client's private key and its certificates, the client's own first, as PEM."""
+
+    key: str = field(repr=False)
+    chain: str
 
 
 @dataclass(frozen=True)
@@ -82,9 +94,11 @@ def check_fields(cluster: Cluster) -> None:
         raise InvalidSource(f"{cluster.security_protocol} needs a mechanism: {', '.join(SASL_MECHANISMS)}.")
     if sasl and not (_USER.fullmatch(cluster.username) and cluster.secret):
         raise InvalidSource("SASL needs a user name (printable characters without spaces) and a secret's name.")
-    if not sasl and (cluster.sasl_mechanism or cluster.username or cluster.secret):
+    if not sasl and (cluster.sasl_mechanism or cluster.username):
+        raise InvalidSource(f"{cluster.security_protocol} doesn't use a mechanism or user. Use SASL_SSL for those.")
+    if cluster.secret and cluster.security_protocol == "PLAINTEXT":
         raise InvalidSource(
-            f"{cluster.security_protocol} doesn't use a mechanism, user or secret. Use SASL_SSL for those."
+            "PLAINTEXT doesn't use a secret. Use SASL_SSL for a password, or SSL for a client certificate."
         )
     if cluster.ca_pem and not cluster.security_protocol.endswith("SSL"):
         raise InvalidSource(
@@ -93,6 +107,7 @@ def check_fields(cluster: Cluster) -> None:
     if cluster.ca_pem:
         _check_pem(cluster.ca_pem)
     password_of(cluster)
+    certificate_of(cluster)
 
 
 def _check_pem(text: str) -> None:
@@ -108,9 +123,39 @@ def _check_pem(text: str) -> None:
 
 def password_of(cluster: Cluster) -> str | None:
     """Return the password of a cluster with SASL. Raises InvalidSecret if it is missing or not for all servers."""
+    return _secret_of(cluster) if cluster.security_protocol.startswith("SASL") else None
+
+
+def certificate_of(cluster: Cluster) -> ClientCertificate | None:
+    """Return the client's certificate of a cluster with SSL, None without a secret. Raises InvalidSecret."""
+    text = _secret_of(cluster) if cluster.security_protocol == "SSL" else None
+    if text is None:
+        return None
+    from cryptography.exceptions import UnsupportedAlgorithm  # imported late: only mutual TLS needs it
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+    from cryptography.x509 import load_pem_x509_certificates
+
+    keys, chain = _KEY.findall(text), "\n".join(_CERTIFICATE.findall(text))
+    try:
+        (key,) = keys
+        own, *_ = load_pem_x509_certificates(chain.encode())
+        fits = load_pem_private_key(key.encode(), None).public_key() == own.public_key()
+    except (ValueError, UnsupportedAlgorithm):
+        fits = False
+    if not fits:
+        raise InvalidSecret(
+            f"Secret {cluster.secret!r} must be a private key (-----BEGIN PRIVATE KEY-----, without a passphrase) "
+            "and then its certificate and those between it and the certificate authority, all as PEM.",
+            secret=cluster.secret,
+        )
+    return ClientCertificate(key, chain)
+
+
+def _secret_of(cluster: Cluster) -> str | None:
+    """Return the value of a cluster's secret. Raises InvalidSecret if it is missing or not for all servers."""
     if not cluster.secret:
         return None
-    secret = find_secret(cluster.secret)
+    secret = find_secret(cluster.secret, is_pem=cluster.security_protocol == "SSL")
     bindings = [entry.rpartition("://") for entry in secret.binding.lower().split(",")]
     for server in parse_servers(cluster.bootstrap):
         fitting = [scheme for scheme, _, where in bindings if where.rstrip("/") in (str(server), server.host)]
@@ -118,7 +163,7 @@ def password_of(cluster: Cluster) -> str | None:
             raise InvalidSecret(
                 f"Secret {secret.name!r} can't be sent to {server}: it is bound to other hosts.", secret=secret.name
             )
-        encrypted = cluster.security_protocol == "SASL_SSL" or server.host in LOOPBACK
+        encrypted = cluster.security_protocol.endswith("SSL") or server.host in LOOPBACK
         if not encrypted and "plaintext" not in fitting:
             raise InvalidSecret(
                 f"Secret {secret.name!r} can't be sent to {server} without TLS. Use SASL_SSL, or bind the secret "
@@ -152,6 +197,7 @@ def kafka_connection(cluster: Cluster) -> KafkaConnection:
     Raises AddressRefused, BrokerUnavailable, InvalidSecret.
     """
     judge_servers(cluster)
+    client = certificate_of(cluster)
     return KafkaConnection(
         bootstrap=cluster.bootstrap,
         security_protocol=cluster.security_protocol,  # type: ignore[arg-type]  # the database restricts it to these
@@ -159,6 +205,8 @@ def kafka_connection(cluster: Cluster) -> KafkaConnection:
         username=cluster.username or None,
         password=password_of(cluster),
         ca_pem=cluster.ca_pem or None,
+        client_key=client.key if client else None,
+        client_chain=client.chain if client else None,
     )
 
 
@@ -169,11 +217,19 @@ def connect(cluster: Cluster) -> ClusterConnection:
     eight seconds, InvalidSecret.
     """
     _require_listener(cluster, judge_servers(cluster))
-    admin = AdminClient(client_settings(cluster))
-    try:
-        metadata = admin.list_topics(timeout=TIMEOUT_SECONDS)
-    except KafkaException as error:
-        raise unavailable(cluster.bootstrap, error) from error
+    errors: list[KafkaError] = []
+    admin = AdminClient(client_settings(cluster) | {"error_cb": errors.append})
+    for seconds in (REFUSED_SECONDS, TIMEOUT_SECONDS):  # the client itself waits, whatever a broker says
+        try:
+            metadata = admin.list_topics(timeout=seconds)
+            break
+        except KafkaException as error:
+            failed = error
+        admin.poll(0)  # passes on what went wrong with each connection
+        if refused := refusal(cluster, errors):
+            raise refused from failed
+    else:
+        raise unavailable(cluster.bootstrap, failed) from failed
     policy = _policy()
     for broker in metadata.brokers.values():
         try:
@@ -210,7 +266,30 @@ def client_settings(cluster: Cluster) -> dict[str, Any]:
         }
     if cluster.ca_pem:
         chosen["ssl.ca.pem"] = cluster.ca_pem
+    if client := certificate_of(cluster):
+        chosen |= {"ssl.key.pem": client.key, "ssl.certificate.pem": client.chain}
     return chosen
+
+
+def refusal(cluster: Cluster, errors: Sequence[KafkaError]) -> BrokerUnavailable | None:
+    """Return the error for a refused sign-in or a failed TLS handshake, which no waiting mends; None without one."""
+    denied = [error.str() for error in errors if error.code() == KafkaError._AUTHENTICATION]
+    broken = [error.str() for error in errors if "SSL routines" in error.str()]  # also what a broker says of a client
+    if denied:
+        problem = f"refused the sign-in of user {cluster.username} by {cluster.sasl_mechanism}"
+        cure = f"Check the user, the mechanism and the secret {cluster.secret!r}."
+    elif broken:
+        problem = "couldn't be reached over TLS"
+        mine = f", and the client's certificate in the secret {cluster.secret!r}" if certificate_of(cluster) else ""
+        cure = f"Check the certificate authority{mine}."
+    else:
+        return None
+    reason = re.sub(r"^\S+: | \(after [^()]*\)$", "", (denied or broken)[0])[:300]
+    return BrokerUnavailable(
+        f"The Kafka cluster at {cluster.bootstrap} {problem} ({reason}). {cure}",
+        bootstrap=cluster.bootstrap,
+        is_lasting=True,
+    )
 
 
 def unavailable(bootstrap: str, error: KafkaException) -> BrokerUnavailable:

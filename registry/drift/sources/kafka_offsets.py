@@ -138,6 +138,9 @@ def read_json(
         "ids": _marks(observations),
         "unframed": _hints(observations),
         "unreadable": [{"topic": topic.name, "reason": topic.problem} for topic in topics if topic.problem],
+        "settings_unknown": [
+            {"topic": topic.name, "reason": topic.settings_problem} for topic in topics if topic.settings_problem
+        ],
         "schemas_not_used": [
             {
                 **({"topic": observation.topic} if observation.topic else {}),

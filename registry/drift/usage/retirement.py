@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AclOperation, AdminClient, ConfigResource, OffsetSpec, ResourceType
 from django.utils import timezone
 
 from registry.access.permission_filters import extent_of
@@ -134,6 +134,12 @@ class _ClusterReader:
         """Return the offsets that consumer groups committed for these topics."""
         if not topics:
             return []
+        cluster = self._result(
+            self._admin.describe_cluster(include_authorized_operations=True, request_timeout=self._left())
+        )
+        if cluster is not None and AclOperation.DESCRIBE not in (cluster.authorized_operations or ()):
+            # Without it, the list silently omits groups.
+            self.problems.append("its user can't list all consumer groups; grant it Describe on the cluster")
         listed = self._admin.list_consumer_groups(request_timeout=self._left()).result(self._left())
         names = sorted(group.group_id for group in listed.valid)
         if listed.errors:
@@ -172,10 +178,19 @@ class _ClusterReader:
         return max(0.1, self._ends - time.monotonic())
 
 
+#: the cluster's error → the right that its user lacks
+_DENIED: Final = {
+    KafkaError.TOPIC_AUTHORIZATION_FAILED: "its user may not read the settings of a topic; grant it DescribeConfigs",
+    KafkaError.GROUP_AUTHORIZATION_FAILED: "its user may not read the offsets of a consumer group; grant it Describe",
+}
+
+
 def _words(error: BaseException) -> str:
     if isinstance(error, FutureTimeout):
         return f"it didn't answer within {SECONDS_A_CLUSTER:g} s"
     inner = error.args[0] if error.args else error
+    if isinstance(inner, KafkaError) and inner.code() in _DENIED:
+        return _DENIED[inner.code()]
     return str(inner.str()) if hasattr(inner, "str") else str(inner)
 
 
