@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from dashboard.runtime.valkey import find_program
 from tests.hosts.network import Host, Network, network
 from tests.migrated_database import ROOT, script
 from tests.runtime.test_package import PROGRAM, build
@@ -79,7 +78,7 @@ SERVICES: Final = {
     (
         "valkey",
         "restart",
-    ): f"{find_program()} /etc/valkey/valkey.conf --dir /var/lib/valkey --daemonize yes --save '' >/dev/null",
+    ): "$VALKEY /etc/valkey/valkey.conf --dir /var/lib/valkey --daemonize yes --save '' >/dev/null",
     ("nginx", "restart"): "nginx >/dev/null 2>&1",
     ("nginx", "reload"): "nginx -s reload",
 }

@@ -15,9 +15,11 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from dashboard.runtime import PartMissing, valkey
 from dashboard.runtime.postgres import find_programs
 from tests.migrated_database import ROOT
 from tests.waiting import until
@@ -38,17 +40,30 @@ done
 mount -t tmpfs -o mode=755 own /run
 hostname "$NAME"
 """
-POSTGRES: Final = {"PGHOST": "/run/postgresql", "PGDATA": "/var/lib/postgresql/main"}
-PATH: Final = f"{find_programs().folder}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+SYSTEM: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
+@lru_cache(maxsize=1)
+def variables_of_a_host() -> Mapping[str, str]:
+    """What every program gets, with the paths of PostgreSQL and Valkey. Raises PartMissing."""
+    return {
+        "PATH": f"{find_programs().folder}:{SYSTEM}", "VALKEY": valkey.find_program(), "HOME": "/root", "LC_ALL": "C.UTF-8",
+        "PGHOST": "/run/postgresql", "PGDATA": "/var/lib/postgresql/main",
+    }  # fmt: skip
+
+
+@lru_cache(maxsize=1)
 def missing() -> str:
     """Why the hosts can't be made here; empty if they can."""
     if sys.platform != "linux" or os.geteuid() != 0:
         return "namespaces need Linux and root"
     needed = ("ip", "nsenter", "unshare", "setpriv", "runuser", "nginx", "pgbouncer", "openssl", "curl", "bash")
-    if absent := [name for name in needed if shutil.which(name, path=PATH) is None]:
+    if absent := [name for name in needed if shutil.which(name, path=SYSTEM) is None]:
         return f"not on PATH: {', '.join(absent)}"
+    try:
+        variables_of_a_host()
+    except PartMissing as error:
+        return str(error)
     tried = subprocess.run(
         ["unshare", "--net", "--mount", "--pid", "--fork", "sh", "-c", "mount -t tmpfs own /mnt"],
         capture_output=True, check=False,
@@ -72,7 +87,7 @@ class Host:
         """What a script of bash writes that runs in the checkout, with that input; fails if it does."""
         done = subprocess.run(
             self.words("bash", "-euo", "pipefail", "-c", f"cd {ROOT}\n{script}"),
-            env={"PATH": PATH, "HOME": "/root", "LC_ALL": "C.UTF-8", **POSTGRES, **variables},
+            env={**variables_of_a_host(), **variables},
             input=given, capture_output=True, text=True, check=False, timeout=300,
         )  # fmt: skip
         assert done.returncode == 0, f"on {self.name}: {script}\n{done.stdout}\n{done.stderr}"
@@ -82,7 +97,7 @@ class Host:
         """A program that runs until it is ended."""
         with log.open("ab") as file:
             return subprocess.Popen(
-                self.words("bash", "-euc", script), env={"PATH": PATH, **variables},
+                self.words("bash", "-euc", script), env={**variables_of_a_host(), **variables},
                 stdin=subprocess.DEVNULL, stdout=file, stderr=file,
             )  # fmt: skip
 
@@ -162,7 +177,7 @@ def network(addresses: Mapping[str, str], shared: Mapping[str, Path]) -> Iterato
 
 def _first_process(holders: list[subprocess.Popen[Any]], *namespaces: str, script: str, **variables: str) -> int:
     holder = subprocess.Popen(
-        [*HOLDER, *namespaces, "sh", "-euc", script], env={"PATH": PATH, **variables}, stdin=subprocess.DEVNULL
+        [*HOLDER, *namespaces, "sh", "-euc", script], env={"PATH": SYSTEM, **variables}, stdin=subprocess.DEVNULL
     )
     holders.append(holder)
     children = Path(f"/proc/{holder.pid}/task/{holder.pid}/children")
