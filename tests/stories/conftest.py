@@ -25,9 +25,7 @@ LOOKS: Final = {
     "-phone": ("light", PHONE),
     "-phone-dark": ("dark", PHONE),
 }
-#: the looks that the guide shows of each moment
-USUAL: Final = ("", "-phone-dark")
-QUALITY: Final = 60
+QUALITY: Final = 50
 
 
 def sideways(page: Page) -> int:
@@ -75,10 +73,9 @@ class Hand:
         self.left -= 1
         target.click()
 
-    def picture(self, name: str, *looks: str, at: Locator | None = None) -> None:
-        """Check that the page fits at every size, and photograph it for the guide, from `at` on."""
-        for look in looks or USUAL:
-            theme, size = LOOKS[look]
+    def picture(self, name: str, at: Locator | None = None) -> None:
+        """Check that the page fits at every size, and photograph it for the guide in every look, from `at` on."""
+        for look, (theme, size) in LOOKS.items():
             self.page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
             self.page.set_viewport_size(size)  # type: ignore[arg-type]
             assert sideways(self.page) <= 0, f"{name}{look} scrolls sideways by {sideways(self.page)} px"

@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from registry.promotions.models import PromotionRequest
-from tests.stories.conftest import Hand
+from tests.stories.conftest import LOOKS, Hand
 from tests.stories.shop import ORDERS, PAYMENTS, SHIPMENTS, Shop
 
 GUIDE = Path(__file__).parents[2] / "docs" / "tour.md"
@@ -34,8 +34,7 @@ def test_a_first_release_is_approved_knowing_every_field(shop: Shop, sits_down: 
     fields = page.get_by_role("region", name="Fields of the new schema")
     for field in ("order_id", "customer_id", "status", "amount_cents", "placed_at", "sku", "quantity", "currency", "coupon"):  # fmt: skip
         expect(fields).to_contain_text(field)
-    hand.picture("first-release", "", at=page.locator(".verdict"))
-    hand.picture("first-release", "-phone-dark", at=page.locator("#changes"))
+    hand.picture("first-release", at=page.locator("#changes"))
     hand.click(page.get_by_role("button", name="Approve"))
     expect(page.get_by_text("Approved. It can be applied now.")).to_be_visible()
 
@@ -53,7 +52,7 @@ def test_a_rename_is_mended_by_an_alias(shop: Shop, sits_down: SitsDown) -> None
     editor = page.locator("[data-schema-editor]")
     expect(editor.locator("[data-part=state]")).to_contain_text("Incompatible under BACKWARD")
     repair = editor.locator("[data-part=list] .editor-repair", has_text='Add the alias "country"').first
-    hand.picture("rename", "", "-dark", at=editor)
+    hand.picture("rename", at=editor)
     hand.click(repair)
     expect(editor.locator("[data-part=state]")).to_contain_text("no problems")
     hand.click(page.get_by_role("button", name="Submit for review"))
@@ -99,7 +98,7 @@ def test_safe_requests_are_approved_together(shop: Shop, sits_down: SitsDown) ->
     hand.click(page.get_by_role("link", name="Approve several"))
     hand.click(page.locator("summary", has_text="What changes").first)
     expect(page.locator("details[open]").first).to_contain_text("note")
-    hand.picture("together", "", "-phone")
+    hand.picture("together")
     hand.click(page.get_by_role("button", name="Approve 2 requests"))
     expect(page.get_by_text("Approved and ready to apply")).to_be_visible()
     assert set(PromotionRequest.objects.values_list("state", flat=True)) == {"approved"}
@@ -119,7 +118,7 @@ def test_an_operator_checks_a_restart(shop: Shop, sits_down: SitsDown, settings:
     plan.fill(plan.input_value().replace("amount_cents BIGINT, status", "amount_cents STRING, status"))
     hand.click(page.get_by_role("button", name="Check", exact=True))
     expect(page.locator(".verdict-title")).to_have_text("Fails at start")
-    hand.picture("restart", "")
+    hand.picture("restart")
 
 
 @pytest.mark.requirement("CARD-3")
@@ -132,7 +131,7 @@ def test_an_operator_sees_which_versions_are_in_use(
     page.goto(CUSTOMERS_PAGE)
     hand.click(page.locator("main").get_by_role("link", name="Usage").first)
     expect(page.locator("main")).to_contain_text("billing")
-    hand.picture("usage", "", at=page.locator(".verdict"))
+    hand.picture("usage", at=page.locator(".verdict"))
 
 
 @pytest.mark.requirement("CARD-4")
@@ -147,7 +146,7 @@ def test_the_map_shows_where_the_customers_flow(
     hand.click(page.locator(".head-actions summary").first)
     hand.click(page.get_by_role("link", name="Show on map").first)
     expect(page.locator("main svg").first).to_be_visible()
-    hand.picture("map", "", "-dark")
+    hand.picture("map")
 
 
 @pytest.mark.requirement("CARD-4")
@@ -179,7 +178,7 @@ def test_a_newcomer_finds_a_field_by_typing(shop: Shop, sits_down: SitsDown) -> 
     box = page.get_by_role("combobox", name="Search").or_(page.get_by_role("searchbox")).first
     box.fill("loyalty_points")
     box.press("Enter")
-    hand.picture("search", "")
+    hand.picture("search")
     hand.click(page.locator("main").get_by_role("link", name=re.compile("loyalty_points")).first)
     expect(page.locator("main")).to_contain_text("version 2")
 
@@ -197,14 +196,14 @@ def test_a_suggestion_is_taken_with_one_click(shop: Shop, sits_down: SitsDown) -
     form.locator("textarea[name=text]").fill("Call it voucher, as the shop does.")
     text.fill(text.input_value().replace('"coupon_code"', '"voucher"'))
     expect(form.locator("[data-part=state]")).to_contain_text("no problems")
-    hand.picture("suggest", "", at=form)
+    hand.picture("suggest", at=form)
     hand.click(reviewer.get_by_role("button", name="Start discussion"))
     expect(reviewer.locator("#discussion")).to_contain_text("Call it voucher")
 
     author = sits_down("steward")
     hand = Hand(author, at_most=1)
     author.goto(address)
-    hand.picture("suggestion", "", at=author.locator("#discussion"))
+    hand.picture("suggestion", at=author.locator("#discussion"))
     hand.click(author.get_by_role("button", name="Take suggestion"))
     expect(author.locator("#discussion")).to_contain_text("Suggestion taken")
     expect(author.locator("#changes")).to_contain_text("voucher")
@@ -216,12 +215,11 @@ def test_a_suggestion_is_taken_with_one_click(shop: Shop, sits_down: SitsDown) -
 
 
 def test_the_guide_shows_the_pictures_that_the_stories_take() -> None:
-    shown = {
-        name
-        for pair in re.findall(r"\(tour/([^)]+)\)|src=\"tour/([^\"]+)\"", GUIDE.read_text())
-        for name in pair
-        if name
+    """Each moment in light and dark, on a desktop and on a phone."""
+    guide = GUIDE.read_text()
+    shown = re.findall(r'(?:src|srcset)="tour/([^"]+)"', guide)
+    assert sorted(shown) == sorted(path.name for path in GUIDE.with_suffix("").iterdir())
+    assert {name.removesuffix(".webp") for name in shown} == {
+        f"{moment}{look}" for moment in re.findall(r'src="tour/([a-z-]+)-phone\.webp"', guide) for look in LOOKS
     }
-    taken = {path.name for path in GUIDE.with_suffix("").iterdir()}
-    assert shown == taken
-    assert sum(path.stat().st_size for path in GUIDE.with_suffix("").iterdir()) < 3_000_000
+    assert sum(path.stat().st_size for path in GUIDE.with_suffix("").iterdir()) < 1_500_000
