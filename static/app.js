@@ -91,6 +91,7 @@
     if (!changes.length) return;
     const at = changes.indexOf(document.activeElement?.closest?.("[data-change]"));
     const next = changes[Math.min(Math.max(at < 0 ? (by > 0 ? 0 : changes.length - 1) : at + by, 0), changes.length - 1)];
+    next.closest("details")?.setAttribute("open", "");
     next.focus();
     next.scrollIntoView({ block: "center" });
   };

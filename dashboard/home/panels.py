@@ -106,7 +106,7 @@ class HomePage:
     """The inbox. `first_steps` are shown instead while there is no subject and no source.
 
     `demo` is the button "Load the demo" (a POST), None if not offered; `demo_progress` is the progress while the demo
-    loads; the page then polls `watch_url` for changes. `affected` are requests that affect the reader's clients.
+    loads; the page then polls `watch_url` for changes. `is_scanned` is whether a scan has read data. `affected` are requests that affect the reader's clients.
     `notices` are unread ones, up to the number `newest_notice`. `last_decision` is a sentence for the empty inbox.
     `together_url` opens the bulk approval; `snooze_until` is the default day to acknowledge a finding until,
     `snooze_from` the earliest. If `signed_in` is False, it shows how to sign in.
@@ -122,6 +122,7 @@ class HomePage:
     mine: tuple[RequestRow, ...] = ()
     findings: tuple[FindingRow, ...] = ()
     findings_total: int = 0
+    is_scanned: bool = True
     health: tuple[HealthItem, ...] = ()
     activity: tuple[ActivityItem, ...] = ()
     last_decision: str = ""

@@ -214,7 +214,8 @@ def home_page(request: HttpRequest) -> HomePage:
         order=order,
         waiting=len(waiting) if len(waiting) < MOST_WAITING else None,
     )
-    demo = _demo_of(sources, actor, frame.open_findings)
+    demo, demo_problem = _demo_of(sources, actor, frame.open_findings), _demo_problem(actor)
+    offers_demo = settings.UNDER_UP and not demo.loading and (demo.empty or demo_problem)
     tomorrow = timezone.now().date() + timedelta(days=1)
     return HomePage(
         frame=frame,
@@ -229,13 +230,14 @@ def home_page(request: HttpRequest) -> HomePage:
         snooze_until=tomorrow + timedelta(days=6),
         snooze_from=tomorrow,
         findings_total=frame.open_findings,
+        is_scanned=any(source.last_ended and source.last_ended.verdict == "scanned" for source in sources),
         health=health(sources, mirrors, failed, registries, extent_of(actor, "schema.read")),
-        problems=(*_demo_problem(actor), *problems(sources, mirrors, failed)),
+        problems=(*demo_problem, *problems(sources, mirrors, failed)),
         last_decision="" if waiting else last_decision_of(actor),
         activity=_activity(_events(actor)),
         tour_url="" if demo.empty or tour.is_ended(request) else reverse("ui:tour", args=[1]),
         first_steps=first_steps(request, mirrors) if demo.empty else (),
-        demo=_demo_action(actor) if demo.empty and not demo.loading and settings.UNDER_UP else None,
+        demo=_demo_action(actor) if offers_demo else None,
         demo_progress=demo.progress,
         watch_url=f"{reverse('ui:home')}?shown={demo.shown}" if demo.progress else "",
     )

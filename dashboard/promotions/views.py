@@ -64,10 +64,12 @@ def plan(request: HttpRequest) -> HttpResponse:
 @require_safe
 @travels
 def promotion(request: HttpRequest, request_id: int) -> HttpResponse:
-    """Show the page of a request."""
+    """Show the page of a request; htmx gets its text, or its changes in brief for a row of the bulk approval."""
     page = promotions.promotion(request, request_id)
     comparison = page.changes.comparison
-    parts = {"text": "text"} if comparison and comparison.text else {}
+    parts = {f"changes-{request_id}": "brief"}
+    if comparison and comparison.text:
+        parts["text"] = "text"
     return render_page(request, PAGE, page, parts)
 
 

@@ -222,9 +222,7 @@ def _level_sentence(level: str, versions: int) -> str:
     }.get(level_rules.directions, gettext("A new schema must read the data of the newest version."))
     if versions == 1:
         return sentence
-    older = counted(
-        versions - 1, "The %(n)s older version is not checked.", "The %(n)s older versions are not checked."
-    )
+    older = counted(versions - 1, "The older version is not checked.", "The %(n)s older versions are not checked.")
     return f"{sentence} {older}"
 
 

@@ -216,8 +216,8 @@ def marks_of(life: VersionTimeline) -> tuple[VersionMark, ...]:
             state=VersionState.of(request.state),
             word=gettext("%(word)s for %(target)s")
             % {"word": VersionState.of(request.state).look.word, "target": request.target},
-            sentence=gettext("Request %(id)s to %(kind)s it in %(target)s is %(state)s.")
-            % {"id": request.id, "kind": request.kind, "target": request.target, "state": request.state},
+            sentence=gettext("Request %(id)s for %(target)s is %(state)s.")
+            % {"id": request.id, "target": request.target, "state": request.state},
             url=reverse("ui:promotion", args=[request.id]),
         )
         for request in life.requests

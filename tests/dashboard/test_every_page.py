@@ -323,6 +323,30 @@ def test_home_is_loaded_again_when_there_is_more_of_the_demo(
     assert client.get(watched[1]).status_code == 200  # somebody's own click on it is a page as any
 
 
+def test_a_failed_demo_can_be_loaded_again_beside_what_it_loaded(
+    look: Callable[[str], Client], content: dict[str, int], settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.UNDER_UP = True
+    client = look("admin")
+    assert "Load the demo" not in client.get("/ui/").content.decode()
+    monkeypatch.setattr("dashboard.home.views.demo_failure", lambda: "Python worker failed to connect back.\n" * 20)
+    page = compact(client.get("/ui/").content.decode())
+    assert "Load the demo" in page
+    assert page.index('<details class="more">') < page.index("Python worker failed"), "a long detail is folded"
+
+
+def test_home_does_not_call_data_clean_that_was_not_scanned(
+    look: Callable[[str], Client], content: dict[str, int]
+) -> None:
+    client, unknown = look("approver"), "No source has been scanned yet, so drift is unknown."
+    Finding.objects.all().delete()
+    text = client.get("/ui/").content.decode()
+    assert "No open findings in the scanned sources." in text and unknown not in text
+    Scan.objects.all().delete()
+    text = client.get("/ui/").content.decode()
+    assert unknown in text and "No open findings" not in text
+
+
 @pytest.mark.parametrize("start", ["command", "button"])
 def test_a_demo_that_fails_later_is_reported_until_it_loads(
     look: Callable[[str], Client], settings: Any, monkeypatch: pytest.MonkeyPatch, start: str

@@ -289,6 +289,17 @@ def test_the_headline_of_a_report_is_the_worst_of_all_that_it_says(
     assert (result.headline, result.verdict.code) == ("Move the affected clients first", "care")
 
 
+def test_a_report_with_problems_folds_what_repeats_them(reader: Client, content: Actor) -> None:
+    """The findings under the level come first and open; the same changes and findings beyond the level are folded."""
+    folded = r'<details class="{}"\s*(open)?\s*>\s*<summary[^>]*>(?:(?!</summary>).)*{}'
+    parts = {"more": "All changes against version 2, and both texts", "panel": "beyond BACKWARD"}
+    for form, is_open in (({}, ""), ({"all": "1"}, "open")):
+        page = compact(check(reader, PROPOSED, **form).content.decode())
+        for style, title in parts.items():
+            assert [match[1] or "" for match in re.finditer(folded.format(style, title), page, re.DOTALL)] == [is_open]
+    assert "All changes against" not in seen(check(reader, {**V2, "doc": "Only words."}))
+
+
 def test_a_report_shows_what_the_text_changes_of_the_newest_version(reader: Client, content: Actor) -> None:
     page = check(reader, PROPOSED)
     shown = page.context["page"].comparison

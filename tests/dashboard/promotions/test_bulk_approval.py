@@ -23,7 +23,7 @@ from registry.promotions.models import PromotionRequest, Review
 from registry.promotions.reviews.decisions import MOST_TOGETHER, why_alone
 from registry.subjects.versions.qualified_names import SubjectName
 from tests.markup import compact
-from tests.promotions.factories import BROKEN, V1, Cast, approve_shown, ask, change, register, state_of
+from tests.promotions.factories import BROKEN, V1, V2, Cast, approve_shown, ask, change, register, state_of
 
 pytestmark = pytest.mark.requirement("ORA-1", "CARD-4")
 QUERIES = json.loads((Path(__file__).parents[1] / "query_counts.json").read_text())
@@ -107,6 +107,33 @@ def test_what_waits_for_one_is_chosen_and_listed_and_approved(
     assert {review.plan_hash for review in Review.objects.all()} == {
         text.partition(":")[2] for text in plans(first, third)
     }
+
+
+def test_unfolded_rows_show_their_changes_without_ids(
+    look: Browser, cast: Cast, make: Callable[[int], list[int]]
+) -> None:
+    """Several rows are open at once, so an id or an anchor of one would be there twice."""
+    (first,) = make(1)
+    register(V2, cast["steward"], subject=subject(0))
+    register(V1, cast["steward"], registry="staging", subject=subject(0))
+    changed = ask(cast, subject=subject(0), version=2, target="staging")
+    client = look("approver")
+    page = text_of(client.get(f"{ADDRESS}?request={first}&request={changed}"))
+    for number, words in ((first, "Order.id"), (changed, "Order.note")):
+        assert f'id="changes-{number}"' in page
+        row = {"HX-Request": "true", "HX-Target": f"changes-{number}"}
+        text = text_of(client.get(f"/ui/promotions/{number}", headers=row))
+        assert words in text and f"/ui/promotions/{number}#changes" in text
+        assert " id=" not in text and 'href="#' not in text and "<html" not in text
+
+
+def test_an_unfolded_row_of_a_set_names_the_other_subjects(look: Browser, cast: Cast) -> None:
+    register(V1, cast["steward"], subject=subject(0))
+    register(V1, cast["steward"], subject=subject(1))
+    number = ask(cast, subject=subject(0), items=[(subject(1), 1)], target="staging")
+    row = {"HX-Request": "true", "HX-Target": f"changes-{number}"}
+    text = text_of(look("approver").get(f"/ui/promotions/{number}", headers=row))
+    assert "The request also changes:" in text and f"/ui/promotions/{number}?item=s1-value#changes" in text
 
 
 def test_pressed_twice_it_has_one_effect(look: Browser, cast: Cast, make: Callable[[int], list[int]]) -> None:

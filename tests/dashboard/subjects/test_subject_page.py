@@ -163,7 +163,7 @@ def test_the_rules_beside_the_level_count(registries: None, system: Actor) -> No
         ("BACKWARD", 1, "A new schema must read the data of the newest version."),
         ("BACKWARD", 3, "A new schema must read the data of the newest version. The 2 older versions are not checked."),
         ("BACKWARD_TRANSITIVE", 7, "A new schema must read the data of all 7 versions."),
-        ("FORWARD", 2, "The newest version must read the data of a new schema. The 1 older version is not checked."),
+        ("FORWARD", 2, "The newest version must read the data of a new schema. The older version is not checked."),
         ("FORWARD_TRANSITIVE", 1, "The only version must read the data of a new schema."),
         ("FULL", 1, "A new schema and the newest version must read each other’s data."),
         ("FULL_TRANSITIVE", 12, "A new schema and all 12 versions must read each other’s data."),
