@@ -9,21 +9,37 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyspark
+import pytest
 
+from dashboard.runtime import spark
 from dashboard.runtime.java import find_java, home_for_spark
+from dashboard.runtime.parts import spark_connect
 from tests.java_words import SHORT_LIVED
 
 HOME = Path(pyspark.__file__).parent
 STARTED = 180.0  # seconds
 
 
+@dataclass(frozen=True)
+class SparkCluster:
+    """A running cluster: `spark://…`, and its workers."""
+
+    master: str
+    workers: list[subprocess.Popen[bytes]]
+
+    def kill_worker(self) -> None:
+        """Kill a worker with its executors, as when its host dies."""
+        os.killpg(self.workers.pop().pid, signal.SIGKILL)
+
+
 @contextmanager
-def standalone_cluster(folder: Path, workers: int = 2) -> Iterator[str]:
-    """Runs a master and its workers on loopback; gives `spark://…`. The workers know nothing of this project."""
+def standalone_cluster(folder: Path, workers: int = 2) -> Iterator[SparkCluster]:
+    """Runs a master and its workers of one core on loopback. The workers know nothing of this project."""
     port = _free_port()
     address = f"spark://127.0.0.1:{port}"
     started = [
@@ -37,15 +53,28 @@ def standalone_cluster(folder: Path, workers: int = 2) -> Iterator[str]:
             started.append(_start(own, "worker.Worker", *arguments, "--work-dir", str(own / "work"), address))
         for number in range(workers):
             _wait_for(folder / f"worker{number}" / "log", "Successfully registered with master")
-        yield address
+        yield SparkCluster(address, started[1:])
     finally:
         for process in reversed(started):
-            os.killpg(process.pid, signal.SIGTERM)
+            with suppress(ProcessLookupError):  # a test killed it
+                os.killpg(process.pid, signal.SIGTERM)
         for process in started:
             try:
                 process.wait(60)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
+
+
+@contextmanager
+def connect_to(cluster: SparkCluster, folder: Path) -> Iterator[str]:
+    """Runs a Spark Connect server that drives the cluster; gives its address."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPARK_MASTER", cluster.master)
+        patch.setattr(spark, "AVRO_LIMITS", (*spark.AVRO_LIMITS, *SHORT_LIVED))  # the executors have these too
+        patch.setattr(spark, "LATER_COMPILER", ())
+        folder.mkdir()
+        with spark_connect(folder) as remote:
+            yield remote
 
 
 def _start(folder: Path, name: str, *arguments: str) -> subprocess.Popen[bytes]:

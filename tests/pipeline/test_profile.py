@@ -1,7 +1,4 @@
-"""Profiles of decoded messages of every format, on a real broker: through a real Spark Connect server, and on a cluster.
-
-The same scan runs on a Spark standalone cluster, chosen by SPARK_MASTER and SPARK_REMOTE alone.
-"""
+"""Profiles of decoded messages of every format, on a real broker and through a real Spark Connect server."""
 
 from __future__ import annotations
 
@@ -9,17 +6,13 @@ import base64
 import io
 import json
 import math
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import fastavro
 import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-from dashboard.runtime import spark
-from dashboard.runtime.parts import spark_connect
 from registry.observations import (
     BEGINS_AS_OBJECT,
     Bounds,
@@ -36,8 +29,6 @@ from registry.observations import (
     WriterSchema,
 )
 from registry.pipeline import avro_schemas, run
-from tests.java_words import SHORT_LIVED
-from tests.pipeline.cluster import standalone_cluster
 from tests.pipeline.test_topic_scan import only
 from tests.pipeline.topics import USER, Message, framed, make_topic, scan_of, string, writers, zigzag
 
@@ -115,6 +106,11 @@ FEW = "registry.pipeline.profile.FEW"
 def natively(monkeypatch: pytest.MonkeyPatch) -> None:
     """Spark counts plain Avro, however few its messages are."""
     monkeypatch.setattr(FEW, 0)
+
+
+def told(observations: list[Observation]) -> list[Observation]:
+    """What two scans of the same messages say alike: all but their duration."""
+    return [observation for observation in observations if not isinstance(observation, ScanTotals)]
 
 
 def comparable(observations: list[Observation]) -> list[Observation]:
@@ -584,33 +580,3 @@ def test_no_secret_leaves_spark_unless_it_is_to_be_revealed(kafka_bootstrap: str
     assert all(observation.revealed for observation in samples)
     assert all(SECRET in observation.text for observation in samples)
     assert fields(revealed)["note"].maximum == SECRET
-
-
-@pytest.fixture(scope="module")
-def cluster_remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A Spark Connect server that drives a cluster of two workers."""
-    base: Path = tmp_path_factory.mktemp("cluster")
-    with standalone_cluster(base) as master, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SPARK_MASTER", master)
-        patch.setattr(spark, "AVRO_LIMITS", (*spark.AVRO_LIMITS, *SHORT_LIVED))  # the executors have these too
-        patch.setattr(spark, "LATER_COMPILER", ())
-        (base / "server").mkdir()
-        with spark_connect(base / "server") as remote:
-            yield remote
-
-
-def told(observations: list[Observation]) -> list[Observation]:
-    """What two scans of the same messages say alike: all but their duration."""
-    return [observation for observation in observations if not isinstance(observation, ScanTotals)]
-
-
-def test_a_cluster_says_the_same_as_the_embedded_server(
-    kafka_bootstrap: str, spark_remote: str, cluster_remote: str
-) -> None:
-    messages, more = secretive()
-    topic = make_topic(kafka_bootstrap, messages * 200, partitions=1)
-    spec = scan_of(kafka_bootstrap, topic, more=more)
-    observations = run(spec, remote=cluster_remote)
-    assert only(SchemaNotUsed, observations) == []
-    assert len(only(FieldProfile, observations)) > 10  # also those that the workers' Python counts
-    assert told(observations) == told(run(spec, remote=spark_remote))
