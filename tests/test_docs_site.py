@@ -21,7 +21,7 @@ from dashboard.management.docs_site import DOCS, NAVIGATION, ROOT, ROOT_PAGES
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("docs_site")]
 #: tags that load what they name, with the attribute
-LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "video": "src", "link": "href"}
+LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "srcset", "video": "src", "link": "href"}
 
 
 class Addresses(HTMLParser):
