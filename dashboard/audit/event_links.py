@@ -66,6 +66,7 @@ _PAGES: Final = {
     "auth_group": "people",
     "access_rolegrant": "people",
     "access_groupgrant": "people",
+    "access_groupchannel": "people",
     "access_ownership": "people",
     "promotions_sameperson": "people",
     "access_apitoken": "tokens",

@@ -148,6 +148,7 @@ TABLES: Final = {
     "auth_group": _("group"),
     "access_rolegrant": _("role"),
     "access_groupgrant": _("group role"),
+    "access_groupchannel": _("channel of a group"),
     "access_ownership": _("owner"),
     "access_apitoken": _("token"),
     "socialaccount_socialaccount": _("single sign-on"),

@@ -37,7 +37,7 @@ BOOKKEEPING: Final = {
 
 #: tables that no cached response reads
 BESIDE: Final = _tables(
-    access="ownership user_user_permissions",
+    access="groupchannel ownership user_user_permissions",
     account="emailaddress emailconfirmation",
     audit="auditevent chainhead",
     auth="group_permissions permission",

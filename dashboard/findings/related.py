@@ -23,6 +23,7 @@ from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Link
 from dashboard.streams.queries import check_action
 from dashboard.streams.variables import fields_as_ddl
+from dashboard.subjects.descriptions import channel_links
 from registry.access.roles import Actor, may
 from registry.drift.findings.suspicions import Suspicion, suspicions_of
 from registry.drift.proposals.observed_schema import can_propose, propose_from, subject_of
@@ -34,6 +35,7 @@ from registry.errors import InvalidName, NotFound, SchemadeskError
 from registry.streams.selectors import QueryInfo, VariableInfo, get_query, query_of_source, variables_with_schemas
 from registry.streams.subject_usage import QueryReader, readers_of
 from registry.subjects import selectors
+from registry.subjects.lifecycle.notes import channels_in
 from registry.subjects.usage.clients import ClientInfo, clients_of
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
@@ -55,12 +57,16 @@ class AffectedRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Affected:
-    """The clients and queries that a finding affects; `hidden` clients aren't listed, `usage_url` lists all."""
+    """The clients and queries that a finding affects; `hidden` clients aren't listed, `usage_url` lists all.
+
+    `channels` are where the people of the subject talk.
+    """
 
     clients: tuple[AffectedRow, ...] = ()
     queries: tuple[AffectedRow, ...] = ()
     hidden: int = 0
     usage_url: str = ""
+    channels: tuple[Link, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +118,7 @@ def affected(info: FindingInfo, *, sees_queries: bool) -> Affected | None:
         if sees_queries
         else (),
         usage_url=subject_url(info.registry, info.subject, "usage") if name else "",
+        channels=channel_links(channels_in(registry, {name})) if name else (),
     )
 
 

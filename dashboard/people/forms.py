@@ -11,6 +11,7 @@ from dashboard.components.forms import CodeField, NameChoiceField, ServiceForm, 
 from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.translation import lazy_format
 from registry.access import services
+from registry.access.contact_channels import MAX_CHANNEL
 from registry.access.roles import ROLES, SCOPE_WORDS
 from registry.access.tokens import DEFAULT_DAYS, MAX_DAYS
 from registry.errors import Conflict, InvalidInput, NotFound
@@ -90,6 +91,23 @@ class MakeGroupForm(PeopleForm):
     title, label, success = _("Create a group"), _("Create group"), _("Group created.")
 
     name = forms.CharField(label=_("Name"))
+
+
+class GroupChannelForm(PeopleForm):
+    """A form that says where the members of a group talk."""
+
+    do, service = "group_channel", staticmethod(services.set_group_channel)
+    title, label, success = _("Set a group’s channel"), _("Save channel"), _("Channel saved.")
+
+    group = _group()
+    channel = forms.CharField(
+        label=_("Channel"),
+        required=False,
+        max_length=2 * MAX_CHANNEL,
+        help_text=_(
+            "Where the group talks: a URL, an email address or a name such as #orders. Leave it empty for none."
+        ),
+    )
 
 
 class OwnerForm(_ScopedForm):
@@ -244,7 +262,7 @@ FORMS: Final[dict[str, type[PeopleForm]]] = {
     form.do: form
     for form in (
         *(AddPersonForm, GrantForm, EmailForm, MakeGroupForm, OwnerForm, SamePersonForm),
-        *(GroupGrantForm, JoinForm, GroupOwnerForm),
+        *(GroupGrantForm, JoinForm, GroupOwnerForm, GroupChannelForm),
         *(
             DeactivateForm,
             EndSessionsForm,

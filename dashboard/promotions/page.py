@@ -45,6 +45,7 @@ from dashboard.promotions.summary import (
     verdict_of,
 )
 from dashboard.streams.queries import check_action
+from dashboard.subjects.descriptions import channel_links
 from registry.access.roles import Actor, may
 from registry.promotions import selectors
 from registry.promotions.models import PromotionRequest
@@ -52,6 +53,7 @@ from registry.promotions.plan.types import SOURCE_DRIFT, PlanStep
 from registry.promotions.requests.selectors import readable_request
 from registry.promotions.selectors import EnvironmentInfo, RequestInfo
 from registry.streams.subject_usage import readers_of
+from registry.subjects.lifecycle.notes import channels_in
 from registry.subjects.models import Registry
 
 #: query parameters that change the display, with their values
@@ -109,6 +111,7 @@ def promotion(
         impact=tuple(impact_of(info.checks)),
         restarts=_restarts(info, actor, registries[info.target]),
         consumers=consumer_rows(info, actor, sent),
+        channels=_channels(info, registries[info.target]),
         **_plan(info),
         policy=policy_of(environment),
         threads=tuple(
@@ -272,6 +275,12 @@ def _facts(info: RequestInfo) -> tuple[Fact, ...]:
     if data:
         facts.append(Fact(label=gettext("Evidence from data"), value=f"{_EVIDENCE[data['verdict']]}{age_of(data)}"))
     return tuple(facts)
+
+
+def _channels(info: RequestInfo, target: Registry) -> tuple[Link, ...]:
+    """Return where the people of an open request's subjects talk."""
+    subjects = {info.subject, *(item.subject for item in info.items)} if info.is_open else set()
+    return channel_links(channels_in(target, subjects))
 
 
 def _problem(info: RequestInfo) -> Problem | None:

@@ -170,6 +170,7 @@ class PromotionPage:
     see it. Actions and forms that don't apply are None; `apply_why` and `schedule_why` are failing conditions; `again`
     resubmits the request; `glass` says that break-glass can bypass a blocked request. `is_past` says that the page shows
     the past; `here_url` is its URL with the display options. `refused` is the reason why a sent form was refused.
+    `channels` are where the people of the subjects talk.
     """
 
     frame: Frame
@@ -207,6 +208,7 @@ class PromotionPage:
     impact: tuple[Mapping[str, Any], ...] = ()
     restarts: tuple[Link, ...] = ()
     consumers: tuple[ConsumerRow, ...] = ()
+    channels: tuple[Link, ...] = ()
     plan: tuple[StepRow, ...] = ()
     ids: IdPlan | None = None
     policy: tuple[str, ...] = ()

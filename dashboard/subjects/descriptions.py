@@ -1,4 +1,4 @@
-"""Notes and owners of subjects, on a subject's page and in the filters of the list."""
+"""Notes, owners and contact channels of subjects, on a subject's page and in the filters of the list."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from dashboard.components.forms import LongTextField, ServiceForm
 from dashboard.components.links import subjects_url
 from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.translation import lazy_format
-from dashboard.components.widgets import Choice
+from dashboard.components.widgets import Choice, Link
 from dashboard.subjects.lifecycle import SubjectForm
+from registry.access.contact_channels import MAX_CHANNEL, channel_url
 from registry.access.roles import Actor, refusal
 from registry.access.selectors import Owners, owners_of
 from registry.formats.personal_data import SchemaTags
 from registry.subjects.comparison.parsed_versions import is_personal_tag
-from registry.subjects.lifecycle.notes import ACTION, Note, set_note
+from registry.subjects.lifecycle.notes import ACTION, Note, channels_of, set_note
 from registry.subjects.models.registries import MAX_DOC, MAX_TAGS
 from registry.subjects.versions.lookup import Registry
 from registry.subjects.versions.qualified_names import SubjectName
@@ -51,7 +52,7 @@ class OwnerChip:
 class NotePart:
     """A subject's note and the form that changes it; `refused` says why the reader may not.
 
-    `tags` are the subject's own, `inherited` those that every field of its newest version has.
+    `channels` are where to ask: its own, or those of its owners. `tags` are the subject's own, `inherited` those that every field of its newest version has.
     """
 
     note: Note
@@ -60,12 +61,13 @@ class NotePart:
     in_fields: tuple[TagChip, ...]
     owners: tuple[OwnerChip, ...]
     form: ServiceForm
+    channels: tuple[Link, ...] = ()
     refused: str = ""
 
     @property
     def is_empty(self) -> bool:
-        """Whether the subject has no note, owners or tags."""
-        return not (self.tags or self.inherited or self.owners or self.note.doc)
+        """Whether the subject has no note, owners, channels or tags."""
+        return not (self.tags or self.inherited or self.owners or self.channels or self.note.doc)
 
 
 class NoteForm(SubjectForm):
@@ -100,6 +102,14 @@ class NoteForm(SubjectForm):
             max_doc=f"{MAX_DOC:,}",
         ),
     )
+    channel = forms.CharField(
+        label=_("Channel"),
+        required=False,
+        max_length=2 * MAX_CHANNEL,
+        help_text=_(
+            "Where its people talk: a URL, an email address or a name such as #orders. Empty: that of the owners."
+        ),
+    )
     reason = LongTextField(label=_("Reason"), rows=2, required=False, help_text=_("For the audit log."))
 
     def clean_tags(self) -> list[str]:
@@ -110,7 +120,8 @@ class NoteForm(SubjectForm):
     @classmethod
     def of(cls, note: Note) -> NoteForm:
         """Return the form with the current note."""
-        return cls(initial={"tags": " ".join(note.tags), "doc": note.doc, "expected": note.state})
+        values = {"tags": " ".join(note.tags), "doc": note.doc, "channel": note.channel, "expected": note.state}
+        return cls(initial=values)
 
 
 def note_part(
@@ -123,12 +134,14 @@ def note_part(
     sent: ServiceForm | None = None,
 ) -> NotePart:
     """Return a subject's note; `sent` is a refused form, shown again so that no input is lost."""
+    owners = owners_of(registry.name, name.qualified)
     return NotePart(
         note=note,
         tags=tag_chips(registry.name, note.tags),
         inherited=tag_chips("", [tag for tag in tags.everywhere if tag not in note.tags]),
         in_fields=tag_chips("", [tag for tag in tags.somewhere if tag not in tags.everywhere]),
-        owners=owner_chips(registry.name, owners_of(registry.name, name.qualified)),
+        owners=owner_chips(registry.name, owners),
+        channels=channel_links(channels_of(note, owners)),
         form=sent or NoteForm.of(note),
         refused=refusal(actor, ACTION, registry=registry.name, subject=name.qualified),
     )
@@ -143,6 +156,11 @@ def tag_chips(registry: str, tags: Iterable[str]) -> tuple[TagChip, ...]:
         )
         for tag in tags
     )
+
+
+def channel_links(channels: Iterable[str]) -> tuple[Link, ...]:
+    """Return the channels; the URL of one that is only a name is empty."""
+    return tuple(Link(label=channel, url=channel_url(channel)) for channel in channels)
 
 
 def owner_chips(registry: str, owners: Owners) -> tuple[OwnerChip, ...]:

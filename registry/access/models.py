@@ -8,6 +8,7 @@ from django.db.models.functions import Lower
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
+from registry.access.contact_channels import MAX_CHANNEL
 from registry.access.roles import ALL, ROLES, SCOPES
 
 _ROLES = [(role, role) for role in ROLES]
@@ -88,6 +89,22 @@ class Ownership(models.Model):
 
     def __str__(self) -> str:
         return f"{self.subject_pattern}: {self.user or self.group}"
+
+
+class GroupChannel(models.Model):
+    """Where the members of a group talk. It is the channel of the subjects that the group owns and that have none.
+
+    The migration makes the constraint to groups, which deletes the row with its group.
+    """
+
+    group = models.OneToOneField(Group, on_delete=models.CASCADE, db_constraint=False, related_name="channel")
+    channel = models.CharField(max_length=MAX_CHANNEL)
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=~models.Q(channel=""), name="group_has_a_channel")]
+
+    def __str__(self) -> str:
+        return f"{self.group_id}: {self.channel}"
 
 
 class ApiToken(models.Model):

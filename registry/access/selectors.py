@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import Group
-from django.db.models import CharField, F, Prefetch, Q, Value
+from django.db.models import CharField, F, Prefetch, Q, QuerySet, Value
 from django.db.models.functions import Lower
 from django.utils import timezone
 
@@ -84,11 +85,12 @@ class PersonInfo:
 
 @dataclass(frozen=True)
 class GroupInfo:
-    """A group with its active and inactive members and its roles."""
+    """A group with its active and inactive members, its roles and its contact channel."""
 
     name: str
     members: tuple[str, ...]
     grants: tuple[GrantInfo, ...]
+    channel: str = ""
 
 
 @dataclass(frozen=True)
@@ -134,12 +136,13 @@ def _person(row: User, by_oidc: set[int]) -> PersonInfo:
 def list_groups() -> list[GroupInfo]:
     """List all groups by name, in a constant number of queries."""
     members = Prefetch("user_set", queryset=User.objects.order_by("username").only("username"))
-    rows = Group.objects.order_by("name").prefetch_related("role_grants", members)
+    rows = Group.objects.order_by("name").select_related("channel").prefetch_related("role_grants", members)
     return [
         GroupInfo(
             name=row.name,
             members=tuple(user.username for user in row.user_set.all()),
             grants=tuple(_grants(row.role_grants.all(), row.name)),
+            channel=row.channel.channel if hasattr(row, "channel") else "",
         )
         for row in rows
     ]
@@ -178,10 +181,11 @@ class Owner:
 
 @dataclass(frozen=True)
 class Owners:
-    """The owners of a subject: the people, by name, and the owning groups (empty ones too)."""
+    """The owners of a subject: the people, by name, the owning groups (empty ones too), and where those talk."""
 
     people: tuple[Owner, ...] = ()
     groups: tuple[str, ...] = ()
+    channels: tuple[str, ...] = ()
 
     @property
     def user_ids(self) -> frozenset[int]:
@@ -194,10 +198,12 @@ class Ownerships:
     """The ownerships of a registry. `rules` are pairs of a pattern and its owner, (`user` or `group`, name).
 
     `accounts` are those of each owner, the person or the members of the group, as (username, id, whether it is active).
+    `channels` are those of the groups that have one.
     """
 
     rules: tuple[tuple[str, _OwnerName], ...]
     accounts: Mapping[_OwnerName, tuple[tuple[str, int, bool], ...]]
+    channels: Mapping[str, str]
 
     @property
     def patterns(self) -> tuple[str, ...]:
@@ -235,24 +241,36 @@ class Ownerships:
             Owner(username, number, () if "" in groups else tuple(sorted(groups)))
             for (username, number), groups in groups_by_person.items()
         )
-        return Owners(tuple(sorted(people)), tuple(sorted(name for kind, name in owners if kind == "group")))
+        groups = tuple(sorted(name for kind, name in owners if kind == "group"))
+        channels = dict.fromkeys(self.channels[name] for name in groups if name in self.channels)
+        return Owners(tuple(sorted(people)), groups, tuple(channels))
 
 
 def ownerships_in(registry: str) -> Ownerships:
     """Return the ownerships for a registry, including those for all, with the members of owning groups; one query."""
     rules = Ownership.objects.filter(registry__in=("", registry)).order_by()
     people = User.objects.filter(groups__in=rules.filter(group__isnull=False).values("group"))
-    columns = ("subject_pattern", "group__name", "user__username", "user", "user__is_active")
-    of_people = people.values_list(Value(None, CharField()), "groups__name", "username", "pk", "is_active")
+    columns = ("subject_pattern", "group__name", "group__channel__channel", "user__username", "user", "user__is_active")
+    nothing = Value(None, CharField())
+    of_people = people.values_list(nothing, "groups__name", nothing, "username", "pk", "is_active")
     owned: list[tuple[str, _OwnerName]] = []
+    channels: dict[str, str] = {}
     accounts: dict[_OwnerName, set[tuple[str, int, bool]]] = {}
-    for pattern, group, username, number, is_active in rules.values_list(*columns).union(of_people, all=True):
+    for pattern, group, channel, username, number, is_active in rules.values_list(*columns).union(of_people, all=True):
         owner = ("user", username) if group is None else ("group", group)
+        if channel is not None:
+            channels[group] = channel
         if pattern is not None:
             owned.append((pattern, owner))
         if number is not None:
             accounts.setdefault(owner, set()).add((username, number, is_active))
-    return Ownerships(tuple(owned), {owner: tuple(sorted(those)) for owner, those in accounts.items()})
+    return Ownerships(tuple(owned), {owner: tuple(sorted(those)) for owner, those in accounts.items()}, channels)
+
+
+def group_channels(registry: str) -> QuerySet[Ownership, Any]:
+    """Return rows of NULL, a pattern in a registry and the channel of the group that owns its subjects."""
+    owned = Ownership.objects.filter(registry__in=("", registry), group__channel__isnull=False).order_by()
+    return owned.values_list(Value(None, CharField()), "subject_pattern", "group__channel__channel")
 
 
 def owners_of(registry: str, subject: str) -> Owners:

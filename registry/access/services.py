@@ -12,7 +12,8 @@ from django.utils import timezone
 
 from registry import hooks
 from registry.access.account_names import address_key, checked_email, checked_username, same_name
-from registry.access.models import ApiToken, GroupGrant, Ownership, RoleGrant, User
+from registry.access.contact_channels import clean_channel
+from registry.access.models import ApiToken, GroupChannel, GroupGrant, Ownership, RoleGrant, User
 from registry.access.permission_filters import checked_role, checked_scope, describe_scope
 from registry.access.roles import Actor, Grant, RightsChange, guard, require
 from registry.access.selectors import full_admins, grants_of
@@ -256,6 +257,18 @@ def remove_group(*, name: str, by: Actor) -> None:
     guard(_leaving("remove_group", {"name": name}, f"remove the group {name}", group, _members(group)), by)
     group.delete()
     keep_an_admin(by, before)
+
+
+@transaction.atomic
+def set_group_channel(*, group: str, channel: str, by: Actor) -> None:
+    """Say where the members of a group talk, "" for nowhere. Raises InvalidInput, NotSignedIn, NotAllowed, NotFound."""
+    require(by, "people.manage")
+    row, value = group_named(group), clean_channel(channel)
+    record(by=by, why=f"set the channel of the group {group}" if value else f"remove the channel of the group {group}")
+    if value:
+        GroupChannel.objects.update_or_create(group=row, defaults={"channel": value})
+    else:
+        GroupChannel.objects.filter(group=row).delete()
 
 
 @transaction.atomic

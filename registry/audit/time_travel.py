@@ -43,7 +43,7 @@ SCHEMA: Final = "past"
 OF: Final = "past_of_"
 MOMENT: Final = "current_setting('schemadesk.as_of')::timestamptz"
 #: prefixes of tables with a past; those that are neither governed nor derived are empty
-WITH_A_PAST: Final = ("subjects_", "promotions_", "access_ownership")
+WITH_A_PAST: Final = ("subjects_", "promotions_", "access_groupchannel", "access_ownership")
 #: prefixes of tables that are empty in the past
 WITHOUT: Final = ("drift_", "streams_", "search_")
 #: columns that show which rows were added later; so the audit is searched only for changes, which are few

@@ -60,7 +60,7 @@ WHOLE = (
     "subjects_subject", "subjects_schema", "subjects_schemaversion", "subjects_schemareference", "subjects_config",
     "subjects_mode", "subjects_versionstanding", "subjects_subjectnote", "subjects_subjectactivity",
     "promotions_environment", "promotions_promotionrequest", "promotions_requestitem", "promotions_release",
-    "promotions_review", "promotions_applystep", "access_ownership",
+    "promotions_review", "promotions_applystep", "access_groupchannel", "access_ownership",
 )  # fmt: skip
 
 

@@ -14,13 +14,14 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from registry.access.roles import READER, STEWARD, Actor, Grant
+from registry.access.services import add_owner, make_group, set_group_channel
 from registry.audit.models import AuditEvent
 from registry.errors import InvalidInput, NotAllowed, NoteChanged, SubjectNotFound
 from registry.promotions.models import Environment
 from registry.subjects.import_export.export_file import read_snapshot
 from registry.subjects.import_export.registry_import import export_registry, import_snapshot
 from registry.subjects.import_export.snapshot import NoteRecord, contents_of
-from registry.subjects.lifecycle.notes import NONE, note_of, tag_counts
+from registry.subjects.lifecycle.notes import NONE, channels_in, note_of, tag_counts
 from registry.subjects.models import Registry, SubjectNote
 from registry.subjects.services import (
     RegisteredVersion,
@@ -198,6 +199,41 @@ def test_a_change_of_several_that_is_refused(
         change_tags(registry="dev", subjects=subjects, add=add, remove=remove, by=system)
 
 
+# -- the channel ----------------------------------------------------------------------------------------------------
+
+
+def test_a_subject_has_a_channel_or_that_of_its_owners(
+    orders: None, register: Register, system: Actor, dev: Registry, django_assert_num_queries
+) -> None:
+    register("spare-value", SCHEMA)
+    make_group(name="payments", by=system)
+    set_group_channel(group="payments", channel="#payments", by=system)
+    add_owner(subject_pattern="*", group="payments", by=system)
+    spare = SubjectName(".", "spare-value")
+    done = describe(system, tags=[], doc="", channel=" #orders ")
+    assert (done.channel, note_of(dev, ORDERS)) == ("#orders", done)
+    with django_assert_num_queries(1):
+        assert channels_in(dev, {ORDERS, spare}) == ("#orders", "#payments")
+    with django_assert_num_queries(0):
+        assert channels_in(dev, set()) == ()
+    assert AuditEvent.objects.get(table="subjects_subjectnote").after["channel"] == "#orders"
+
+
+def test_a_channel_stays_unless_it_is_given(orders: None, system: Actor, dev: Registry) -> None:
+    describe(system, channel="#orders")
+    assert describe(system, tags=[], doc="", expected="*").channel == "#orders"
+    change_tags(registry="dev", subjects=[ORDERS], add=["gold"], by=system)
+    assert note_of(dev, ORDERS).channel == "#orders"
+    assert describe(system, tags=[], doc="", channel="", expected="*").state == NONE
+    assert not SubjectNote.objects.exists()
+
+
+def test_a_script_is_no_channel(orders: None, system: Actor) -> None:
+    with pytest.raises(InvalidInput, match="Give the URL of a chat"):
+        describe(system, channel="javascript:alert(1)")
+    assert not SubjectNote.objects.exists()
+
+
 # -- the API --------------------------------------------------------------------------------------------------------
 
 NOTES = "/api/v1/registries/dev/subjects/orders-value/notes"
@@ -213,7 +249,10 @@ def test_the_api_reads_and_writes_with_etags(orders: None, api: Callable[[str], 
     assert (wrote.status_code, wrote.json()["tags"]) == (200, ["PII"])
     late = client.put(NOTES, {"tags": [], "doc": ""}, content_type="application/json", headers={"If-Match": '"none"'})
     assert (late.status_code, late.json()["error"]) == (412, "NoteChanged")
+    body |= {"channel": "#orders"}
+    assert client.put(NOTES, body, content_type="application/json", headers={"If-Match": "*"}).status_code == 200
     found = client.get(NOTES).json()
+    assert (found["channel"], found["channels"]) == ("#orders", ["#orders"])
     assert found["effective_tags"] == ["PII"]
     assert found["fields"] == [{"path": "Order.id", "tags": ["PII"], "personal": True}]
     assert (found["doc"], found["owners"]) == ("Orders.", {"people": [], "groups": []})
@@ -272,6 +311,20 @@ def test_an_import_replaces_what_is_written_there_and_keeps_what_is_there_alone(
     import_snapshot(registry="staging", snapshot=snapshot, by=system, keep_going=True)
     place = Registry.objects.get(name="staging")
     assert (note_of(place, ORDERS).doc, note_of(place, own).doc) == ("Orders.", "Orders.")
+
+
+def test_a_channel_stays_where_it_is(orders: None, register: Register, system: Actor) -> None:
+    describe(system, tags=[], doc="", channel="#orders")
+    data = exported(system)
+    assert b'"kind":"note"' not in data
+    register("orders-value", SCHEMA, registry="staging")
+    describe(system, registry="staging", channel="#theirs")
+    describe(system, doc="Ours.", expected="*")
+    import_snapshot(
+        registry="staging", snapshot=read_snapshot(io.BytesIO(exported(system)), "file"), by=system, keep_going=True
+    )
+    note = note_of(Registry.objects.get(name="staging"), ORDERS)
+    assert (note.doc, note.channel) == ("Ours.", "#theirs")
 
 
 def test_a_note_that_cannot_be_kept_is_a_problem_of_the_import(orders: None, system: Actor) -> None:

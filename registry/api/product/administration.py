@@ -15,6 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from registry.access import selectors, services
+from registry.access.contact_channels import MAX_CHANNEL
 from registry.access.permission_filters import require_extent
 from registry.access.roles import ALL, ROLES, SCOPES, Actor, require, scope_warning
 from registry.access.tokens import DEFAULT_DAYS, MAX_DAYS, refuse_stranger
@@ -45,6 +46,12 @@ class NameSerializer(serializers.Serializer[Any]):
     """A group's name."""
 
     name = serializers.CharField(max_length=150)
+
+
+class GroupChannelSerializer(serializers.Serializer[Any]):
+    """Where the members talk: a URL of a chat, an email address, or a `#name`; "" removes it."""
+
+    channel = serializers.CharField(allow_blank=True, max_length=2 * MAX_CHANNEL)
 
 
 class PlaceSerializer(serializers.Serializer[Any]):
@@ -141,7 +148,7 @@ class Groups(AdminView):
 
     @extend_schema(responses=many(selectors.GroupInfo))
     def get(self, request: Request) -> Response:
-        """List the groups with their members and roles."""
+        """List the groups with their members, roles and channels."""
         return Response([asdict(info) for info in selectors.list_groups()])
 
     @extend_schema(request=NameSerializer, responses={201: shape("NewGroup", name=str)})
@@ -154,6 +161,12 @@ class Groups(AdminView):
 
 class GroupOne(AdminView):
     """`/api/v1/groups/{name}`."""
+
+    @extend_schema(request=GroupChannelSerializer)
+    def patch(self, request: Request, name: str) -> Response:
+        """Say where the members of a group talk. Subjects that it owns have this channel unless they have their own."""
+        services.set_group_channel(group=name, by=self.actor, **self.valid(GroupChannelSerializer))
+        return Response(status=204)
 
     def delete(self, request: Request, name: str) -> Response:
         """Delete a group with its roles and ownerships."""

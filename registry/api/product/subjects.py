@@ -10,6 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from registry.access.contact_channels import MAX_CHANNEL
 from registry.access.permission_filters import require_extent
 from registry.access.roles import may, may_somewhere, require
 from registry.access.selectors import owners_of
@@ -44,6 +45,7 @@ NOTES: Final = shape(
     notes.Note,
     subject=str,
     owners=_OWNERS,
+    channels=many(str),
     effective_tags=many(str),
     fields=many(_FIELD),
     personal_tags=many(str),
@@ -102,10 +104,11 @@ class Subjects(ProductView):
 
 
 class NoteSerializer(serializers.Serializer[Any]):
-    """The new tags and text; `reason` is recorded in the audit."""
+    """The new tags, text and channel, which stays if it is omitted; `reason` is recorded in the audit."""
 
     tags = serializers.ListField(child=serializers.CharField(max_length=200), max_length=4 * MAX_TAGS)
     doc = serializers.CharField(allow_blank=True, max_length=2 * MAX_DOC, trim_whitespace=False)
+    channel = serializers.CharField(required=False, allow_blank=True, max_length=2 * MAX_CHANNEL)
     reason = serializers.CharField(required=False, default="", allow_blank=True, max_length=notes.MAX_REASON)
 
 
@@ -124,9 +127,9 @@ class SubjectNotes(SubjectView):
     @extend_schema(parameters=[AT], responses=NOTES)
     @as_it_was
     def get(self, request: Request, registry: str, subject: str) -> Response:
-        """Get the tags and text of a subject, its owners, and the tags of the fields of its newest version.
+        """Get the tags, text and channel of a subject, its owners, and the tags of the fields of its newest version.
 
-        Send the ETag with `PUT`.
+        `channels` is where to ask: the subject's own `channel`, or those of the groups that own it. Send the ETag with `PUT`.
         """
         registry_row, name = self.registry_and_subject(registry, subject)
         note = notes.note_of(registry_row, name)
@@ -138,6 +141,7 @@ class SubjectNotes(SubjectView):
             {
                 "subject": name.qualified,
                 "owners": {"people": [owner.username for owner in owners.people], "groups": list(owners.groups)},
+                "channels": list(notes.channels_of(note, owners)),
                 "effective_tags": list(tags.everywhere),
                 "fields": [
                     {"path": field.path, "tags": list(field.tags), "personal": field.is_personal}
@@ -154,7 +158,7 @@ class SubjectNotes(SubjectView):
         parameters=[OpenApiParameter("If-Match", str, OpenApiParameter.HEADER, required=True)],
     )
     def put(self, request: Request, registry: str, subject: str) -> Response:
-        """Replace tags and text.
+        """Replace tags and text, and the channel if it is given.
 
         `If-Match` has the ETag of the state that was read, or `*` for any; if it changed since, the response is 412.
         """
@@ -201,6 +205,7 @@ def _newest(row: Subject) -> int:
 
 def _note_response(note: notes.Note, more: dict[str, Any]) -> Response:
     body = {"tags": list(note.tags), "doc": note.doc, "updated_at": note.updated_at, "updated_by": note.updated_by}
+    body["channel"] = note.channel
     return Response({**body, **more}, headers={"ETag": f'"{note.state}"'})
 
 

@@ -111,7 +111,7 @@ def _check(name: SubjectName, here: Note, there: Note, spec: PromotionSpec, *, e
     if elsewhere:
         sentence = f"It is not promoted, because {target} is another server without descriptions."
         return Check("notes", title, PASS, sentence, subject=name.qualified)
-    if not there.tags and not there.doc:
+    if not there.is_described:
         return Check("notes", title, PASS, f"It is promoted to {target}, {what}.", subject=name.qualified)
     if spec.with_config:
         return Check("notes", title, PASS, f"It replaces the description in {target}, {what}.", subject=name.qualified)
@@ -131,9 +131,7 @@ def carry_notes(request: PromotionRequest, steps: Iterable[PlanStep], by: Actor)
     names = {parse_subject(step.subject) for step in steps}
     pairs = _pairs(steps, *notes_in([target, request.source.registry], names))
     notes = {
-        name: here
-        for name, (here, there) in pairs.items()
-        if request.config is not None or not (there.tags or there.doc)
+        name: here for name, (here, there) in pairs.items() if request.config is not None or not there.is_described
     }
     rows = Subject.objects.filter(context__registry=target, name__in={name.subject for name in notes})
     for row in rows.select_related("context").select_for_update(of=("self",)):
@@ -148,7 +146,7 @@ def _pairs(
 ) -> dict[SubjectName, tuple[Note, Note]]:
     """Return the subjects whose description differs, with both descriptions; the target's may be empty."""
     names = sorted({parse_subject(step.subject) for step in steps}, key=lambda name: name.qualified)
-    pairs = {name: (here[name], there.get(name, Note())) for name in names if name in here}
+    pairs = {name: (here[name], there.get(name, Note())) for name in names if name in here and here[name].is_described}
     return {
         name: (one, other) for name, (one, other) in pairs.items() if (one.tags, one.doc) != (other.tags, other.doc)
     }

@@ -143,7 +143,8 @@ SELECT c.registry_id, 'deleted', n.name, cardinality(%(versions)s::bigint[]), js
             || jsonb_build_object('metadata', d.metadata, 'ruleSet', d.rule_set) ORDER BY v.version)
         FROM subjects_schemaversion v JOIN subjects_schema d ON d.id = v.schema_id
         WHERE v.id = ANY(%(versions)s::bigint[])),
-    'note', (SELECT json_build_object('tags', x.tags, 'doc', x.doc) FROM subjects_subjectnote x WHERE x.subject_id = s.id),
+    'note', (SELECT json_build_object('tags', x.tags, 'doc', x.doc) FROM subjects_subjectnote x
+        WHERE x.subject_id = s.id AND (x.tags <> '{}' OR x.doc <> '')),
     'config', (SELECT to_json(x) FROM subjects_config x
         WHERE x.registry_id = c.registry_id AND x.context_id = c.id AND x.subject_name = s.name),
     'mode', (SELECT x.mode FROM subjects_mode x

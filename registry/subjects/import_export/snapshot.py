@@ -224,7 +224,11 @@ def _around(registry: Registry, names: frozenset[SubjectName] | None, *, outer_s
         contexts=dict(contexts.values_list("name", "next_schema_id")),
         configs={scope: _settings(settings_of(row)) for row in configs if is_meant(scope := _scope(row))},
         modes={scope: row.mode for row in modes if is_meant(scope := _scope(row))},
-        notes={subject: NoteRecord(note.tags, note.doc) for subject, note in notes_of(registry, names).items()},
+        notes={
+            subject: NoteRecord(note.tags, note.doc)
+            for subject, note in notes_of(registry, names).items()
+            if note.is_described
+        },
     )
 
 

@@ -1,4 +1,4 @@
-"""Notes on subjects: tags and a description, in every registry, including mirrors."""
+"""Notes on subjects: tags, a description and a contact channel, in every registry, including mirrors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from typing import Final
 
 from django.db.models import Count, QuerySet
 
+from registry.access.contact_channels import clean_channel
+from registry.access.name_patterns import name_pattern
 from registry.access.roles import Actor, require
+from registry.access.selectors import Owners, group_channels
 from registry.audit.context import record
 from registry.errors import InvalidInput, NoteChanged, SubjectNotFound
 from registry.subjects.models import Registry, Subject, SubjectNote
@@ -26,12 +29,18 @@ NONE: Final = "none"
 
 @dataclass(frozen=True)
 class Note:
-    """A subject's tags and description; if nobody wrote any, both are empty and `updated_at` is None."""
+    """A subject's tags, description and contact channel; if nobody wrote any, all are empty and `updated_at` is None."""
 
     tags: tuple[str, ...] = ()
     doc: str = ""
     updated_at: datetime | None = None
     updated_by: str = ""
+    channel: str = ""
+
+    @property
+    def is_described(self) -> bool:
+        """Whether it has tags or a description, which exports and promotions carry; a channel stays where it is."""
+        return bool(self.tags or self.doc)
 
     @property
     def state(self) -> str:
@@ -41,7 +50,10 @@ class Note:
 
 def note_info(row: SubjectNote | None) -> Note:
     """Return the row as a value; an empty one for None."""
-    return Note() if row is None else Note(tuple(row.tags), row.doc, row.updated_at, row.updated_by)
+    if row is None:
+        return Note()
+    # a note as it was before there were channels has NULL
+    return Note(tuple(row.tags), row.doc, row.updated_at, row.updated_by, row.channel or "")
 
 
 def note_of(registry: Registry, subject: SubjectName) -> Note:
@@ -74,6 +86,34 @@ def notes_in(registries: Sequence[Registry], subjects: Collection[SubjectName]) 
     return [notes[registry.pk] for registry in registries]
 
 
+def channels_of(note: Note, owners: Owners) -> tuple[str, ...]:
+    """Return where to ask about a subject: its own channel, else those of the groups that own it."""
+    return (note.channel,) if note.channel else owners.channels
+
+
+def channels_in(registry: Registry, subjects: Collection[SubjectName]) -> tuple[str, ...]:
+    """Return where to ask about these subjects, each channel once; one query, none without subjects."""
+    if not subjects:
+        return ()
+    notes = _rows(registry).filter(subject__name__in={name.subject for name in subjects}).exclude(channel="")
+    own = notes.values_list("subject__context__name", "subject__name", "channel")
+    own_channels, of_groups = dict[SubjectName, str](), list[tuple[str, str]]()
+    for context, key, channel in own.union(group_channels(registry.name), all=True):
+        if context is None:
+            of_groups.append((key, channel))
+        else:
+            own_channels[SubjectName(context, key)] = channel
+    channels: dict[str, None] = {}
+    for name in sorted(subjects, key=lambda name: name.qualified):
+        if name in own_channels:
+            channels[own_channels[name]] = None
+        else:
+            channels |= dict.fromkeys(
+                channel for pattern, channel in sorted(of_groups) if name_pattern(pattern).allows(name.qualified)
+            )
+    return tuple(channels)
+
+
 def tag_counts(registry: Registry) -> dict[str, int]:
     """Return the registry's subject tags in lower case with their number of subjects, most used first; one query."""
     counts: Counter[str] = Counter()
@@ -98,15 +138,24 @@ _TAG: Final = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_.:-]{{0,{MAX_TAG - 1}}}")
 
 @retried
 def set_note(
-    *, registry: str, subject: SubjectName, tags: Iterable[str], doc: str, by: Actor, expected: str, reason: str = ""
+    *,
+    registry: str,
+    subject: SubjectName,
+    tags: Iterable[str],
+    doc: str,
+    by: Actor,
+    expected: str,
+    reason: str = "",
+    channel: str | None = None,
 ) -> Note:
-    """Replace the tags and the description of a subject, which may be soft-deleted; returns the resulting note.
+    """Replace the note on a subject, which may be soft-deleted; returns the resulting note. A `channel` of None stays.
 
     `expected` is the state of the note that the caller read (`Note.state`), or `*` to replace any. Of tags that differ
     only in case, the first is kept. Raises InvalidInput, NotAllowed, RegistryNotFound, SubjectNotFound, and NoteChanged
     if somebody else changed it meanwhile.
     """
     new_tags, text, why = clean_tags(tags), clean_doc(doc), _reason(reason)
+    new_channel = None if channel is None else clean_channel(channel)
     registry_row = get_registry(registry)
     require(by, ACTION, registry=registry_row.name, subject=subject.qualified)
     row = _locked_subject(registry_row, subject)
@@ -119,7 +168,7 @@ def set_note(
             state=before.state,
         )
     record(by=by, why=f"describe {subject.qualified} in {registry_row.name}{why}")
-    return _write(row, before, new_tags, text, by)
+    return _write(row, before, new_tags, text, by, new_channel)
 
 
 @retried
@@ -205,15 +254,16 @@ def _locked_subject(registry: Registry, subject: SubjectName) -> Subject:
     return row
 
 
-def _write(row: Subject, before: Note, tags: tuple[str, ...], doc: str, by: Actor) -> Note:
+def _write(row: Subject, before: Note, tags: tuple[str, ...], doc: str, by: Actor, channel: str | None = None) -> Note:
     """Return the resulting note; an unchanged note isn't written, and an empty one is deleted."""
-    if (before.tags, before.doc) == (tags, doc):
+    channel = before.channel if channel is None else channel
+    if (before.tags, before.doc, before.channel) == (tags, doc, channel):
         return before
-    if not tags and not doc:
+    if not (tags or doc or channel):
         SubjectNote.objects.filter(subject=row).delete()
         return Note()
     written, _ = SubjectNote.objects.update_or_create(
-        subject=row, defaults={"tags": list(tags), "doc": doc, "updated_by": by.name}
+        subject=row, defaults={"tags": list(tags), "doc": doc, "channel": channel, "updated_by": by.name}
     )
     return note_info(written)
 

@@ -9,6 +9,7 @@ from django.db import models
 from django.db.models.functions import Cast, Concat, Length
 from django.db.models.lookups import Exact, LessThanOrEqual
 
+from registry.access.contact_channels import MAX_CHANNEL
 from registry.access.permission_filters import Extent, VisibleQuerySet
 from registry.subjects.associations.requests import ASSOCIATION_TYPES, LIFECYCLES, RESOURCE_TYPES, STRONG
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT
@@ -252,7 +253,7 @@ MAX_DOC = 20_000
 
 
 class SubjectNote(models.Model):
-    """The tags and the description of a subject; a subject without a row has neither.
+    """The tags, the description and the contact channel of a subject; a subject without a row has none of them.
 
     Information on a version is in its schema: docs and tags in the text, and metadata. A tag has ASCII letters, digits
     and `_ . : -`; each tag occurs once, sorted by code point. `updated_at` changes with every change: a writer passes
@@ -264,12 +265,13 @@ class SubjectNote(models.Model):
     doc = models.TextField(blank=True)
     updated_at = models.DateTimeField(auto_now=True)
     updated_by = models.TextField()
+    channel = models.CharField(max_length=MAX_CHANNEL, blank=True, default="", db_default="")
 
     class Meta:
         constraints = [
             models.CheckConstraint(condition=models.Q(tags__len__lte=32), name="note_has_few_tags"),
             models.CheckConstraint(condition=LessThanOrEqual(Length("doc"), 20_000), name="note_is_short"),
-            models.CheckConstraint(condition=~models.Q(tags=[], doc=""), name="note_says_something"),
+            models.CheckConstraint(condition=~models.Q(tags=[], doc="", channel=""), name="note_says_something"),
         ]
 
     def __str__(self) -> str:

@@ -28,10 +28,11 @@ from registry.promotions.services import open_break_glass
 from registry.streams.models import QueryInput, StreamQuery
 from registry.subjects.models import Client as StoredClient
 from registry.subjects.models import Registry
-from registry.subjects.services import register_version
+from registry.subjects.services import register_version, set_note
 from registry.subjects.usage.clients import LAPSES, declare_client
 from registry.subjects.versions.qualified_names import SubjectName
 from tests.conftest import RawClient
+from tests.markup import compact
 
 pytestmark = pytest.mark.requirement("CARD-3", "CARD-4")
 
@@ -273,6 +274,19 @@ def test_a_finding_names_the_clients_and_the_queries_that_it_concerns(
     assert told(subject_name="missing-value")[:2] == ([], [])
     assert "No client is declared, and no scanned query reads it." in told(subject_name="missing-value")[2]
     assert client.get(f"/ui/findings/{find(subject_name='').pk}").context["page"].affected is None
+
+
+def test_a_finding_names_the_channel_of_its_subject(
+    look: Callable[[str], Client], find: Callable[..., Finding], system: Actor
+) -> None:
+    orders = SubjectName(".", "orders-value")
+    register_version(registry="dev", subject=orders, text='"string"', by=system)
+    set_note(
+        registry="dev", subject=orders, tags=[], doc="", channel="https://chat.example/orders", expected="*", by=system
+    )
+    page = compact(look("reader").get(f"/ui/findings/{find().pk}").content.decode())
+    assert 'Tell the owners in</span><a href="https://chat.example/orders" rel="noopener noreferrer">' in page
+    assert "Tell the owners in" not in seen(look("reader").get(f"/ui/findings/{find(subject_name='other').pk}"))
 
 
 def test_a_finding_without_evidence_says_so(look: Callable[[str], Client], find: Callable[..., Finding]) -> None:

@@ -24,7 +24,7 @@ from registry.audit.hash_chain import seal_events
 from registry.promotions import selectors, services
 from registry.promotions.models import BreakGlass, Environment, PromotionRequest, RecurringFreeze, Review
 from registry.subjects.models import SchemaVersion, VersionStatus
-from registry.subjects.services import delete_version
+from registry.subjects.services import delete_version, set_note
 from registry.subjects.usage.clients import declare_client
 from tests.conftest import RawClient
 from tests.markup import compact
@@ -90,6 +90,14 @@ def test_a_request_shows_all_that_its_decision_needs(
         assert words in text, words
     assert {"Approve", "Request changes", "Reject", "Run checks again", "Start discussion"} <= buttons(text)
     assert "It is not approved yet. Needs 1 approval from a reviewer of staging (0 so far)." in text
+
+
+def test_an_open_request_names_the_channels_of_its_subjects(look: Browser, cast: Cast, versions: None) -> None:
+    set_note(registry="staging", subject=ORDERS, tags=[], doc="", channel="#orders", expected="*", by=cast["steward"])
+    number, client = ask(cast, version=2, target="staging"), look("approver")
+    assert [link.label for link in client.get(f"/ui/promotions/{number}").context["page"].channels] == ["#orders"]
+    services.withdraw(request_id=number, by=cast["steward"])
+    assert client.get(f"/ui/promotions/{number}").context["page"].channels == ()
 
 
 def test_the_headline_is_the_worst_of_all_checks(look: Browser, cast: Cast, versions: None) -> None:

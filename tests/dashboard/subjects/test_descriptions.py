@@ -17,7 +17,7 @@ from django.test.utils import CaptureQueriesContext
 from dashboard.compare.business_terms import FINDINGS, PHRASES, fact_name, phrase_of
 from registry.access.models import Ownership, User
 from registry.access.roles import Actor
-from registry.access.services import add_member, add_owner, make_group
+from registry.access.services import add_member, add_owner, make_group, set_group_channel
 from registry.audit.models import AuditEvent
 from registry.formats.avro import rules as avro
 from registry.formats.avro import rules as avro_findings
@@ -84,6 +84,18 @@ def test_the_page_shows_what_is_written(owners: None, look: Callable[[str], Clie
     assert "You need the admin or steward role" in content
     spare = look("reader").get(f"{LIST}/spare-value/").context["page"].note
     assert [(chip.name, chip.group) for chip in spare.owners] == [("payments", True)]
+
+
+def test_the_page_shows_where_to_ask(owners: None, system: Actor, look: Callable[[str], Client]) -> None:
+    client = look("steward")
+    assert describe(client, expected="*", channel="javascript:alert(1)").status_code == 422
+    assert describe(client, expected="*", channel="https://chat.example/?a=1&b=2").status_code == 302
+    page = compact(client.get(PAGE).content.decode())
+    assert '<a href="https://chat.example/?a=1&amp;b=2" rel="noopener noreferrer">' in page
+    set_group_channel(group="payments", channel="#payments", by=system)
+    spare = client.get(f"{LIST}/spare-value/")
+    assert [(link.label, link.url) for link in spare.context["page"].note.channels] == [("#payments", "")]
+    assert "#payments" in spare.content.decode()
 
 
 def test_the_structure_shows_the_tags_of_fields(subjects: None, look: Callable[[str], Client]) -> None:

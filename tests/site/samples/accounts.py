@@ -150,7 +150,7 @@ PEOPLE = PeoplePage(
         PersonInfo("robot", "", False, None, (), (), ()),
     ),
     same=(SamePersonInfo(1, "maria", HOSTILE, "She said so when her sign-on came.", "admin", ago(days=3)),),
-    groups=(GroupInfo("data office", ("steward", HOSTILE), GRANTS[:1]),),
+    groups=(GroupInfo("data office", ("steward", HOSTILE), GRANTS[:1], "#data-office"),),
     owners=(OwnershipInfo(1, "", "orders-*", "", LONG), OwnershipInfo(2, "prod", "*", "steward", "")),
     forms=people_forms(NAMES, [HOSTILE], ["dev", "prod"]),
 )  # fmt: skip

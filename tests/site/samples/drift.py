@@ -99,7 +99,7 @@ FINDING = FindingPage(
             AffectedRow(name="orders-by-hour", sentence="reads orders; its state has fields of version 2, 3", url="/gallery/query"),
             AffectedRow(name=HOSTILE, sentence=f"reads {HOSTILE}", url="/gallery/query"),
         ),
-        hidden=7, usage_url="/gallery/usage",
+        hidden=7, usage_url="/gallery/usage", channels=(Link(label="#orders", url=""), Link(label="https://chat.example/orders", url="https://chat.example/orders")),
     ),
     suspected=SuspectedList(
         began=ago(days=2),

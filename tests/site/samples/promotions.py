@@ -379,7 +379,7 @@ PROMOTION_BREAKS = replace(
     checks=FAILING, changes=Changes(items=SET, hidden=3, comparison=replace(COMPARISON, hidden_changes=12), chosen=replace(STEP, subject="orders-value")), all_url="/gallery/promotion-breaks?all=1",
     unchanged_url="/gallery/promotion-breaks?unchanged=1", text_switch=TextSwitch(as_submitted=False, laid_out_url="/gallery/promotion-breaks", submitted_url="/gallery/promotion-breaks?text=submitted"),
     glass=True,
-    facts=(*PROMOTION.facts, Fact(label="Affected clients", value="2 of 5: billing and ledger", url="#impact")), consumers=CONSUMERS, labels_refused="Only the requester and reviewers can change the labels.", items_title="7 schemas would be written", words_url="/gallery/promotion", ids=IDS_MANY, finding=ORIGIN_HOSTILE,
+    facts=(*PROMOTION.facts, Fact(label="Affected clients", value="2 of 5: billing and ledger", url="#impact")), consumers=CONSUMERS, channels=(Link(label="#orders", url=""), Link(label=LONG, url="https://chat.example/x")), labels_refused="Only the requester and reviewers can change the labels.", items_title="7 schemas would be written", words_url="/gallery/promotion", ids=IDS_MANY, finding=ORIGIN_HOSTILE,
     voided_title="Earlier approvals no longer count", voided="prod moved at 10:02: customers-value got version 3, registered by release 12. 1 approval no longer counts.",
     review=replace(REVIEW, why=WHY_OWN[1:], approve=replace(APPROVE, reason=WHY_OWN[1].sentence), form=breaks_form()),
     comment=ThreadForm(initial={"subject": "orders-value", "path": "Order.customer.email"}),

@@ -677,6 +677,10 @@ SUBJECT_SOURCE = replace(
         inherited=(TagChip(word=HOSTILE),),
         in_fields=(TagChip(word="sales"),),
         owners=(),
+        channels=(
+            Link(label="https://chat.example/orders", url="https://chat.example/orders"),
+            Link(label="#orders", url=""),
+        ),
         form=NoteForm(initial={"tags": HOSTILE, "doc": HOSTILE}),
     ),
     selected=replace(SELECTED, tab="source"),
