@@ -54,6 +54,7 @@ PAGES: Final = (
     Page("names while one types", "search_suggest", query={"q": "orders"}),
     Page("map", "map"),
     Page("glossary", "terms"),
+    Page("descriptions by team", "descriptions"),
     Page("business term", "term", {"name": "{term}"}),
     Page("tour, its first step", "tour", {"number": "1"}),
     Page("subject", "subject", _USUAL),

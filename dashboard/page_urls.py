@@ -20,7 +20,7 @@ from dashboard.search import suggestions
 from dashboard.search import views as search
 from dashboard.sources import views as sources
 from dashboard.streams import views as streams
-from dashboard.subjects import glossary
+from dashboard.subjects import glossary, team_figures
 from dashboard.subjects import views as subjects
 from dashboard.usage import views as usage
 from dashboard.usage.rule_trial import RuleTrialView
@@ -90,6 +90,7 @@ urlpatterns = [
     path("registries/<segment:registry>/describe", subjects.describe_several, name="subjects_describe"),
     path("registries/<segment:registry>/subjects/<segment:subject>/", include(_SUBJECT)),
     path("registries/<segment:registry>/unused-subjects", usage.unused_subjects, name="unused_subjects"),
+    path("descriptions", team_figures.descriptions, name="descriptions"),
     path("terms", glossary.TermsView.as_view(), name="terms"),
     path("terms/<segment:name>", glossary.TermView.as_view(), name="term"),
     path("terms/<segment:name>/remove", glossary.TermRemoveView.as_view(), name="term_remove"),

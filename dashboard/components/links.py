@@ -227,6 +227,7 @@ _API_LISTS: Final[Mapping[str, _List]] = {
                         "mode",
                         "references",
                         "use",
+                        "lacks",
                         "tag",
                         "owner",
                         "state",

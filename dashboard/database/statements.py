@@ -49,7 +49,7 @@ BESIDE: Final = _tables(
         "freezewindow promotionoutlook promotionrequest recurringfreeze release renamedecision requestitem "
         "review reviewrule sameperson thread"
     ),
-    search="indexedfield indexedsubject searchterm stalesubject",
+    search="indexedfield indexedsubject searchterm stalesubject teamfigure",
     socialaccount="socialaccount socialapp socialtoken",
     streams="carriedversion checkpointstore progresspoint queryinput queryrun runningdescription statecheck stateschema statevariable streamquery",
     subjects="businessterm client fieldterm keptcopy subjectactivity subjectnote",

@@ -147,6 +147,17 @@ FILTERS: Final = {
             is_rarer=True,
             untold=(subject_list.UNUSED,),
         ),
+        SubjectListFilter(
+            name="lacks",
+            chip=_("lacks"),
+            label=_("Lacks"),
+            values={
+                "": _("With or without a description"),
+                subject_list.DESCRIPTION: _("No description"),
+                subject_list.CHANNEL: _("No channel"),
+            },
+            is_rarer=True,
+        ),
         SubjectListFilter(name="tag", chip=_("tag"), label=_("Tag"), longest=64),
         SubjectListFilter(name="owner", chip=_("owner"), label=_("Owner"), longest=160),
         SubjectListFilter(

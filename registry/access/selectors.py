@@ -211,6 +211,13 @@ class Ownerships:
         return tuple(sorted({pattern for pattern, _ in self.rules}))
 
     @property
+    def patterns_with_channel(self) -> tuple[str, ...]:
+        """The patterns of the groups that have a channel."""
+        return tuple(
+            sorted({pattern for pattern, (kind, name) in self.rules if kind == "group" and name in self.channels})
+        )
+
+    @property
     def names(self) -> list[_OwnerName]:
         """All owners."""
         return sorted({owner for _, owner in self.rules})

@@ -1,4 +1,7 @@
-"""The index: its tables, and texts as it stores them. Built from the latest live version of each subject."""
+"""The index: its tables, and texts as it stores them. Built from the latest live version of each subject.
+
+And what the subjects of each owner had on a day.
+"""
 
 from __future__ import annotations
 
@@ -142,6 +145,26 @@ class StaleSubject(models.Model):
 
     def __str__(self) -> str:
         return str(self.subject_id)
+
+
+class TeamFigure(models.Model):
+    """The figures of an owner's subjects on a day (see `team_figures`). There is none for a day without the task."""
+
+    registry_id = models.BigIntegerField()
+    day = models.DateField(db_index=True)
+    owner = models.CharField(max_length=160)
+    subjects = models.PositiveIntegerField()
+    described = models.PositiveIntegerField()
+    owned = models.PositiveIntegerField()
+    with_channel = models.PositiveIntegerField()
+    fields = models.PositiveBigIntegerField()
+    documented = models.PositiveBigIntegerField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["registry_id", "owner", "day"], name="one_figure_a_day")]
+
+    def __str__(self) -> str:
+        return f"{self.day} {self.owner}: {self.subjects}"
 
 
 #: characters that are stored of each kind

@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any, Final
 
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
 from registry.access.name_patterns import any_allows
 from registry.access.permission_filters import WHOLE, Extent
@@ -32,7 +32,7 @@ from registry.subjects.listing.filters import (
     readable,
     refers,
 )
-from registry.subjects.models import MODES, SubjectActivity, VersionStatus
+from registry.subjects.models import MODES, SubjectActivity, SubjectNote, VersionStatus
 from registry.subjects.selectors import SubjectRow, SubjectRows, subject_rows
 from registry.subjects.versions.lookup import Registry, among, fits
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
@@ -119,6 +119,7 @@ DRIFT, PENDING, UNOWNED = "drift", "pending", "unowned"
 OWN, INHERITED = "own", "inherited"
 REFERS, REFERRED = "refers", "referred"
 UNUSED: Final = "unused"
+DESCRIPTION, CHANNEL = "description", "channel"
 #: limits of looking for subjects without an owner: subjects, last changed first, and matches with patterns in all
 MAX_SCANNED: Final = 10_000
 MAX_PATTERN_MATCHES: Final = 100_000
@@ -133,6 +134,7 @@ VALUES: Final = {
     "level_from": (OWN, INHERITED),
     "references": (REFERS, REFERRED),
     "use": (UNUSED,),
+    "lacks": (DESCRIPTION, CHANNEL),
     "sort": (BY_NAME, BY_CHANGE, BY_VERSIONS),
 }
 
@@ -146,7 +148,8 @@ class SubjectFilter:
     versions; `attention` is `drift` (open findings), `pending` (an open request) or `unowned`. `mode` is the effective
     one; `level_from` says whether the level is the subject's `own` or `inherited`; `references` whether a live version
     `refers` to another schema or the subject is `referred` to by another; `use` is `unused` for subjects that nothing
-    is known to need, which are none if no topic was scanned.
+    is known to need, which are none if no topic was scanned; `lacks` is `description` or `channel`, of which a subject
+    has its own or its owners'.
 
     What needs attention most comes first, unless `sort` is `name`, `changed` (last change first) or `versions` (most
     first). Deleted subjects are always sorted by name. `readable` is what of the registry the reader may read, without
@@ -164,6 +167,7 @@ class SubjectFilter:
     level_from: str = ""
     references: str = ""
     use: str = ""
+    lacks: str = ""
     readable: Extent = WHOLE
     sort: str = ""
 
@@ -288,7 +292,18 @@ def _also(registry: Registry, chosen: SubjectFilter) -> dict[str, Condition]:
         conditions["level_from"] = lambda at: ~has_own_level(registry, at)
     if chosen.references:
         conditions["references"] = refers if chosen.references == REFERS else is_referred_to
+    if chosen.lacks == DESCRIPTION:
+        conditions["lacks"] = lambda at: Q(~_noted("doc", at))
+    elif chosen.lacks == CHANNEL:
+        patterns = ownerships_in(registry.name).patterns_with_channel
+        conditions["lacks"] = lambda at: Q(~_noted("channel", at)) & ~fits(registry, patterns, at)
     if chosen.use == UNUSED:
         needed = needed_subjects(registry)
         conditions["use"] = lambda at: Q(pk__in=()) if needed is None else ~numbered(needed, at)
     return conditions
+
+
+def _noted(column: str, at: str) -> Exists:
+    """Return the condition that a subject's note has a text in the column."""
+    notes = SubjectNote.objects.filter(subject=OuterRef(at.removesuffix("__") or "pk"))
+    return Exists(notes.exclude(**{column: ""}))

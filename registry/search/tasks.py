@@ -5,6 +5,7 @@ from __future__ import annotations
 from celery import shared_task
 
 from registry.search import services
+from registry.search.team_figures import keep_figures
 
 
 @shared_task
@@ -15,6 +16,7 @@ def index_stale() -> None:
 
 @shared_task
 def sweep_index() -> None:
-    """Queue what no trigger queued, and delete terms that no field has."""
+    """Queue what no trigger queued, delete terms that no field has, and keep the day's figures of owners."""
     services.queue_missing()
     services.prune_terms()
+    keep_figures()

@@ -51,6 +51,7 @@ NOT_GOVERNED = {
     "search_indexedsubject",
     "search_searchterm",
     "search_stalesubject",
+    "search_teamfigure",
 }
 
 

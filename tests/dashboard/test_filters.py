@@ -22,6 +22,7 @@ PAGES = {
         "level_from": "subject",
         "references": "",
         "use": "",
+        "lacks": "",
         "sort": "name",
     },
     "/ui/findings": {"state": "resolved", "severity": "break", "muted": "only"},

@@ -69,7 +69,7 @@ def test_no_link_leads_to_a_refusal(client: Client) -> None:
     assert refused == {}
 
 
-@pytest.mark.parametrize("query", ["", "?sort=name", "?sort=changed", "?sort=versions", "?q=value", "?counts=1", "?state=deleted", "?attention=unowned"])  # fmt: skip
+@pytest.mark.parametrize("query", ["", "?sort=name", "?sort=changed", "?sort=versions", "?q=value", "?counts=1", "?state=deleted", "?attention=unowned", "?lacks=channel"])  # fmt: skip
 def test_the_list_has_what_matches_and_nothing_else(client: Client, query: str) -> None:
     page = client.get(f"{LIST}{query}").content.decode()
     assert ("claims-value" in page) is (query != "?state=deleted")
@@ -86,6 +86,18 @@ def test_the_api_lists_the_same(client: Client, api: Callable[[str], Client]) ->
     assert (entry["name"], entry["subjects"], entry["versions"]) == ("dev", 1, 1)
     assert program.get("/api/v1/registries/dev").json() == entry
     assert program.get("/api/v1/registries/staging/subjects").status_code == 403
+
+
+def test_figures_count_what_the_reader_may_see(client: Client, api: Callable[[str], Client]) -> None:
+    answer = api("steward").get("/api/v1/registries/dev/team-figures").json()
+    assert ([(row["owner"], row["subjects"]) for row in answer["owners"]], answer["days"]) == (
+        [("all", 1), ("unowned", 1)],
+        [],
+    )
+    page = client.get("/ui/descriptions")
+    assert [row.figures.subjects for row in page.context["page"].rows] == [1, 1]
+    assert "The trend needs the right to read the whole registry" in page.content.decode()
+    assert client.get("/ui/descriptions?registry=staging").status_code == 403
 
 
 def test_pages_state_nothing_of_what_is_out_of_sight(client: Client) -> None:

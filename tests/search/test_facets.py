@@ -96,6 +96,8 @@ CHOSEN: list[dict[str, str]] = [
     {"references": "referred", "level": "BACKWARD"},
     {"use": "unused"},
     {"use": "unused", "text": "a"},
+    {"lacks": "description"},
+    {"lacks": "channel", "owner": "group:team"},
 ]
 
 

@@ -34,6 +34,7 @@ from tests.site.samples import (
     states,
     streams,
     subjects,
+    team_figures,
     unapproved_versions,
     usage,
 )
@@ -186,6 +187,9 @@ SAMPLES: dict[str, Sample] = {
     "what-if-form": Sample("policy/what_if.html", policy.WHAT_IF_FORM),
     "what-if-nothing": Sample("policy/what_if.html", policy.WHAT_IF_NOTHING),
     "what-if-wrong": Sample("policy/what_if.html", policy.WHAT_IF_WRONG),
+    "descriptions": Sample("subjects/descriptions.html", team_figures.DESCRIPTIONS),
+    "descriptions-none": Sample("subjects/descriptions.html", team_figures.DESCRIPTIONS_NONE),
+    "descriptions-some": Sample("subjects/descriptions.html", team_figures.DESCRIPTIONS_SOME),
     "terms": Sample("glossary/terms.html", glossary.TERMS),
     "terms-empty": Sample("glossary/terms.html", glossary.TERMS_EMPTY),
     "terms-no-match": Sample("glossary/terms.html", glossary.TERMS_NO_MATCH),

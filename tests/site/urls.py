@@ -91,6 +91,7 @@ UI = [
         for name in ("answer", "resolve", "reopen", "take")
     ),
     path("map", index, name="map"),
+    path("descriptions", index, name="descriptions"),
     path("terms", index, name="terms"),
     path("terms/<path:name>/remove", index, name="term_remove"),
     path("terms/<path:name>", index, name="term"),

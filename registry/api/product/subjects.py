@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any, Final
 
 from django.conf import settings
@@ -23,6 +24,7 @@ from registry.search.query import MAX_CHARACTERS
 from registry.search.results import GROUPS, MAX_LIMIT, Group, SearchResult
 from registry.search.selectors import search, search_group
 from registry.search.subject_list import VALUES, HealthData, Page, SubjectFilter, find_subjects, read_health
+from registry.search.team_figures import ALL_SUBJECTS, DayFigures, OwnerFigures, days_of, team_figures
 from registry.subjects.comparison.parsed_versions import tags_of_info
 from registry.subjects.lifecycle import notes
 from registry.subjects.models import Subject
@@ -68,6 +70,7 @@ class SubjectsSerializer(serializers.Serializer[Any]):
     level_from = serializers.ChoiceField(choices=VALUES["level_from"], required=False, default="", allow_blank=True)
     references = serializers.ChoiceField(choices=VALUES["references"], required=False, default="", allow_blank=True)
     use = serializers.ChoiceField(choices=VALUES["use"], required=False, default="", allow_blank=True)
+    lacks = serializers.ChoiceField(choices=VALUES["lacks"], required=False, default="", allow_blank=True)
     sort = serializers.ChoiceField(choices=VALUES["sort"], required=False, default="", allow_blank=True)
     after = serializers.CharField(required=False, default="", allow_blank=True, max_length=1400, trim_whitespace=False)
     before = serializers.CharField(required=False, default="", allow_blank=True, max_length=1400, trim_whitespace=False)
@@ -174,6 +177,31 @@ class SubjectNotes(SubjectView):
         return _note_response(
             notes.set_note(registry=registry, subject=name, by=self.actor, expected=state, **values), {}
         )
+
+
+class TeamFiguresSerializer(serializers.Serializer[Any]):
+    """The owner of the `days`: `group:NAME`, `user:NAME`, `all` or `unowned`."""
+
+    owner = serializers.CharField(required=False, default=ALL_SUBJECTS, max_length=160)
+
+
+class TeamFigures(ProductView):
+    """`/api/v1/registries/{registry}/team-figures`."""
+
+    @extend_schema(
+        parameters=[TeamFiguresSerializer],
+        responses=shape("TeamFigures", owners=many(OwnerFigures), days=many(DayFigures)),
+    )
+    def get(self, request: Request, registry: str) -> Response:
+        """Count which subjects of each owner have a description and a channel, and which of their fields have a doc.
+
+        The figures count subjects that the caller may read. `all` counts each subject once, `unowned` those without an
+        owner. `days` has what was counted once a day, for callers who may read the whole registry.
+        """
+        owner = self.filters_of(TeamFiguresSerializer, request.query_params.dict())["owner"]
+        figures = team_figures(registry, by=self.actor)
+        days = days_of(registry, owner, by=self.actor)
+        return Response({"owners": [asdict(row) for row in figures], "days": [asdict(row) for row in days]})
 
 
 class SubjectTags(ProductView):

@@ -82,6 +82,7 @@ urlpatterns = [
     path("registries/<segment:registry>/subjects/<segment:subject>/clients/<segment:name>", usage.ClientOne.as_view()),
     path("registries/<segment:registry>/subjects/<segment:subject>/minimum-version", usage.MinimumVersionOne.as_view()),
     path("registries/<segment:registry>/tags", subjects.SubjectTags.as_view()),
+    path("registries/<segment:registry>/team-figures", subjects.TeamFigures.as_view()),
     path(
         "registries/<segment:registry>/subjects/<segment:subject>/fields/<segment:path>/impact",
         lineage.FieldImpactView.as_view(),
