@@ -105,23 +105,25 @@ def descriptions_page(request: HttpRequest) -> DescriptionsPage:
 
 
 def trend_chart(days: Iterable[DayFigures], row: TeamRow, *, today: date) -> Chart | None:
-    """Draw the shares of a row's subjects and fields by day; None without any."""
-    by_day = {figures.day: figures for figures in days}
-    shown = [today - timedelta(days=number) for number in reversed(range(DAYS))]
-    steps = [ChartStep(day.isoformat(), _shares(by_day.get(day)), ()) for day in shown]
+    """Draw the shares of a row's subjects and fields by week, each as of its last figures; None without any."""
+    by_week = {(today - figures.day).days // 7: figures for figures in days if figures.day}  # oldest first
+    weeks = reversed(range(DAYS // 7 + 1))
+    steps = [
+        ChartStep((today - timedelta(weeks=week)).isoformat(), _shares(by_week.get(week)), ()) for week in weeks
+    ]
     series = [gettext("description"), gettext("owner"), gettext("channel"), gettext("documented fields")]
-    last = _shares(next((by_day[day] for day in reversed(shown) if day in by_day), None))
-    parts = ", ".join(f"{name}: {share} %" for name, share in zip(series, last, strict=True))
+    last = _shares(by_week[min(by_week)]) if by_week else ()
+    parts = ", ".join(f"{name}: {share} %" for name, share in zip(series, last, strict=False))
     return step_chart(
         rows=steps,
         series=series,
         stacked=False,
         key="descriptions",
         title=gettext("Trend of %(name)s") % {"name": row.name},
-        note=gettext("Percent of the subjects and fields that have it, once a day (UTC)"),
+        note=gettext("Percent of the subjects and fields that have it, by week"),
         summary=gettext("Last: %(parts)s.") % {"parts": parts},
         csv_url=f"{row.trend_url}&as=csv",
-        step=gettext("Day"),
+        step=gettext("Week until"),
         mark="",
     )
 
