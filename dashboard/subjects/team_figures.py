@@ -108,9 +108,7 @@ def trend_chart(days: Iterable[DayFigures], row: TeamRow, *, today: date) -> Cha
     """Draw the shares of a row's subjects and fields by week, each as of its last figures; None without any."""
     by_week = {(today - figures.day).days // 7: figures for figures in days if figures.day}  # oldest first
     weeks = reversed(range(DAYS // 7 + 1))
-    steps = [
-        ChartStep((today - timedelta(weeks=week)).isoformat(), _shares(by_week.get(week)), ()) for week in weeks
-    ]
+    steps = [ChartStep((today - timedelta(weeks=week)).isoformat(), _shares(by_week.get(week)), ()) for week in weeks]
     series = [gettext("description"), gettext("owner"), gettext("channel"), gettext("documented fields")]
     last = _shares(by_week[min(by_week)]) if by_week else ()
     parts = ", ".join(f"{name}: {share} %" for name, share in zip(series, last, strict=False))
