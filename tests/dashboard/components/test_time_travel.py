@@ -219,8 +219,15 @@ def _is_made_by_a_tag(link: str, template: str) -> bool:
     return name is not None and re.search(rf"\{{% (?:subject_url|link) [^%]* as {name[1]} %\}}", template) is not None
 
 
-#: back to now, and forms, whose fields are sent with the address
-UNCARRIED = {"{{ travel.now_url }}", "{{ search.url }}", "{{ what_if_url }}", "{{ tree.url }}", "{{ page.again_url }}"}
+#: back to now, to other sites, and forms, whose fields are sent with the address
+UNCARRIED = {
+    "{{ travel.now_url }}",
+    "{{ channel.url }}",
+    "{{ search.url }}",
+    "{{ what_if_url }}",
+    "{{ tree.url }}",
+    "{{ page.again_url }}",
+}
 
 LINKS = {
     "/ui/environments": "/ui/environments?at=X",
