@@ -285,7 +285,7 @@ def test_a_finding_names_the_channel_of_its_subject(
         registry="dev", subject=orders, tags=[], doc="", channel="https://chat.example/orders", expected="*", by=system
     )
     page = compact(look("reader").get(f"/ui/findings/{find().pk}").content.decode())
-    assert 'Tell the owners in</span><a href="https://chat.example/orders" rel="noopener noreferrer">' in page
+    assert 'Tell the owners in</span><span><a href="https://chat.example/orders" rel="noopener noreferrer">' in page
     assert "Tell the owners in" not in seen(look("reader").get(f"/ui/findings/{find(subject_name='other').pk}"))
 
 
