@@ -110,8 +110,8 @@ def trend_chart(days: Iterable[DayFigures], row: TeamRow, *, today: date) -> Cha
     weeks = reversed(range(DAYS // 7 + 1))
     steps = [ChartStep((today - timedelta(weeks=week)).isoformat(), _shares(by_week.get(week)), ()) for week in weeks]
     series = [gettext("description"), gettext("owner"), gettext("channel"), gettext("documented fields")]
-    last = _shares(by_week[min(by_week)]) if by_week else ()
-    parts = ", ".join(f"{name}: {share} %" for name, share in zip(series, last, strict=False))
+    last = _shares(by_week.get(min(by_week, default=0)))
+    parts = ", ".join(f"{name}: {share} %" for name, share in zip(series, last, strict=True))
     return step_chart(
         rows=steps,
         series=series,
