@@ -49,6 +49,13 @@ def _secret_key() -> str:
 
 
 SECRET_KEY = _secret_key()
+SECRET_KEY_FALLBACKS = [
+    key.strip()
+    for key in environment.secret(
+        "SECRET_KEY_FALLBACKS", "keys that also count while you rotate SECRET_KEY, separated by commas"
+    ).split(",")
+    if key.strip()
+]
 ALLOWED_HOSTS = list(
     environment.words("SCHEMADESK_HOSTS", "localhost,127.0.0.1,[::1]", "the host names that the site answers to")
 )
@@ -236,7 +243,7 @@ MIDDLEWARE = [
     "dashboard.middleware.HostCheckMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "dashboard.people.sessions.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",

@@ -34,7 +34,8 @@ from registry.audit.hash_chain import head, verify
 from registry.errors import InvalidInput, WrongState
 
 FORMAT: Final = 1
-MANIFEST, DUMP, KEY, SECRETS = "manifest.json", "database.dump", "secret_key", "secrets/"
+MANIFEST, DUMP, SECRETS = "manifest.json", "database.dump", "secrets/"
+KEY, FALLBACKS = "secret_key", "secret_key_fallbacks"
 #: tables whose rows a restore counts: what clients, people and auditors would miss first
 COUNTED: Final = (
     "subjects_registry", "subjects_context", "subjects_subject", "subjects_schema", "subjects_schemaversion",
@@ -107,7 +108,8 @@ def read_manifest(archive: tarfile.TarFile) -> Manifest:
 def restore(path: Path, *, key_file: Path | None = None) -> Manifest:
     """Restore a backup into the empty database of the settings; return its manifest once everything agrees with it.
 
-    The secrets go into SECRETS_DIR, the key of sessions into `key_file`; neither replaces another content. An older
+    The secrets go into SECRETS_DIR, the key of sessions into `key_file`, its fallbacks beside it; none replaces another
+    content. An older
     backup is migrated. Raises InvalidInput for a damaged file or one of a newer version, WrongState if something is in
     the way or doesn't agree afterwards, PartMissing, PartFailed.
     """
@@ -165,6 +167,8 @@ def _secrets() -> dict[str, bytes]:
     folder = settings.SECRETS_DIR
     files = sorted(file for file in folder.iterdir() if file.is_file()) if folder and folder.is_dir() else []
     found = {f"{SECRETS}{file.name}": file.read_bytes() for file in files}
+    if settings.SECRET_KEY_FALLBACKS:
+        found[FALLBACKS] = ",".join(settings.SECRET_KEY_FALLBACKS).encode()
     return {KEY: settings.SECRET_KEY.encode(), **found} if settings.HAS_SECRET_KEY else found
 
 
@@ -172,8 +176,8 @@ def _places(texts: Mapping[str, bytes], key_file: Path | None) -> dict[Path, byt
     """Return where each secret goes. Raises WrongState if there is no place, or one with another content."""
     places: dict[Path, bytes] = {}
     for name, text in texts.items():
-        if name == KEY:
-            place = key_file
+        if name in (KEY, FALLBACKS):
+            place = key_file and key_file.with_name(key_file.name + name.removeprefix(KEY))
         elif settings.SECRETS_DIR and Path(name).name == name.removeprefix(SECRETS):
             place = settings.SECRETS_DIR / Path(name).name
         else:

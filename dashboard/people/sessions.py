@@ -11,9 +11,11 @@ from typing import Any, Final
 
 from django.conf import settings
 from django.contrib.auth import SESSION_KEY
+from django.contrib.auth import middleware as auth
 from django.contrib.auth.signals import user_logged_in
 from django.contrib.sessions.backends.db import SessionStore as DatabaseSessions
 from django.http import HttpRequest
+from django.utils.functional import SimpleLazyObject
 
 SIGNED_IN_AT: Final = "signed_in_at"
 SEEN_AT: Final = "seen_at"
@@ -22,7 +24,14 @@ WRITTEN_AFTER: Final = 1 / 20
 
 
 class SessionStore(DatabaseSessions):
-    """A session in the database with these limits."""
+    """A session in the database with these limits; with `keeps_id` its id stays."""
+
+    keeps_id = False
+
+    def cycle_key(self) -> None:
+        """Replace the id, so that it is worth nothing to who knew it."""
+        if not self.keeps_id:
+            super().cycle_key()
 
     def load(self) -> dict[str, Any]:
         """Return the values of the session; nothing if it has ended."""
@@ -37,6 +46,27 @@ class SessionStore(DatabaseSessions):
             values[SEEN_AT] = now
             self.modified = True
         return values
+
+
+class AuthenticationMiddleware(auth.AuthenticationMiddleware):
+    """Django's, but a session keeps its id when its hash is renewed after SECRET_KEY was rotated.
+
+    With a new id, other requests that the browser sent at the same time would find no session and sign it out.
+    """
+
+    def process_request(self, request: HttpRequest) -> None:
+        """Set the user, who is looked up when somebody asks."""
+        super().process_request(request)
+        request.user = SimpleLazyObject(lambda: _user(request))  # type: ignore[assignment]
+
+
+def _user(request: HttpRequest) -> Any:
+    session: Any = request.session
+    session.keeps_id = True
+    try:
+        return auth.get_user(request)
+    finally:
+        session.keeps_id = False
 
 
 def has_ended(values: dict[str, Any], now: int) -> bool:

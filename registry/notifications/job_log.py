@@ -91,7 +91,7 @@ def line_of(record: logging.LogRecord) -> str:
 
 def masked(text: str) -> str:
     """Mask anything like a password, key or token, and our own secrets."""
-    for secret in (settings.SECRET_KEY, settings.EMAIL_HOST_PASSWORD):
+    for secret in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS, settings.EMAIL_HOST_PASSWORD):
         if secret:
             text = text.replace(secret, MASK)
     return _SECRET.sub(lambda match: f"{next((part for part in match.groups() if part), '')}{MASK}", text)

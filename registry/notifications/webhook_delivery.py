@@ -46,7 +46,7 @@ from registry.notifications.models import (
 )
 from registry.notifications.selectors import may_read_registry
 from registry.notifications.services import notify, storable
-from registry.notifications.webhooks import key_of, signature, versions_in_force
+from registry.notifications.webhooks import keys_in_force, signature
 
 #: characters of a block's text, and of the text that chat notifications show
 MAX_BLOCK: Final = 3000
@@ -149,8 +149,7 @@ def body_of(notice: Notice) -> bytes:
 def signed_headers(webhook: Webhook, message_id: str, body: bytes, now: datetime) -> dict[str, str]:
     """Return the signature headers. Source: the Standard Webhooks specification."""
     timestamp = int(now.timestamp())
-    versions = versions_in_force(webhook.key_version, webhook.rotated_at, now)
-    keys = [key_of(webhook.public_id, version) for version in versions]
+    keys = keys_in_force(webhook, now)
     return {
         "Content-Type": "application/json",
         "webhook-id": message_id,

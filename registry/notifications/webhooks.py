@@ -1,7 +1,8 @@
 """Webhooks: creating, changing and removing them, their keys and signatures, and replaying messages.
 
 Signatures follow the Standard Webhooks specification; keys are derived and never stored. Key: HKDF-SHA256
-(RFC 5869) of the deployment's secret key, with the webhook's public id and the number of the key. Signature: HMAC-SHA256
+(RFC 5869) of the deployment's secret key, with the webhook's public id and the number of the key. While the secret key is
+rotated, its fallbacks sign too. Signature: HMAC-SHA256
 over `ID.TIMESTAMP.BODY`, in base64 after `v1,`.
 """
 
@@ -37,10 +38,18 @@ PREFIX: Final = "whsec_"
 OVERLAP: Final = timedelta(hours=24)
 
 
-def key_of(public_id: str, key_version: int) -> bytes:
-    """Return the 32-byte signing key of a webhook."""
+def key_of(public_id: str, key_version: int, secret_key: str | None = None) -> bytes:
+    """Return the 32-byte signing key of a webhook, by default from the current secret key."""
     info = f"{public_id}\0{key_version}".encode()
-    return HKDF(algorithm=SHA256(), length=KEY_BYTES, salt=SALT, info=info).derive(settings.SECRET_KEY.encode())
+    source = settings.SECRET_KEY if secret_key is None else secret_key
+    return HKDF(algorithm=SHA256(), length=KEY_BYTES, salt=SALT, info=info).derive(source.encode())
+
+
+def keys_in_force(webhook: Webhook, now: datetime) -> list[bytes]:
+    """Return the keys to sign with: those of its versions, from the secret key and then from its fallbacks."""
+    versions = versions_in_force(webhook.key_version, webhook.rotated_at, now)
+    secret_keys = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
+    return [key_of(webhook.public_id, version, secret_key) for secret_key in secret_keys for version in versions]
 
 
 def shown_secret(public_id: str, key_version: int) -> str:

@@ -136,6 +136,23 @@ def test_people_sign_out_everywhere(reader: User) -> None:
     assert (event.actor, event.why) == ("reader", "end all sessions of reader")
 
 
+OLD, NEW = "o" * 50, "n" * 50
+
+
+def test_sessions_last_while_the_secret_key_is_rotated(reader: User, settings: Any) -> None:
+    """Two hosts take turns with one session, of which two requests are under way at the same time."""
+    settings.SECRET_KEY = OLD
+    client, unused = sign_in(), sign_in()
+    parallel = RawClient()
+    parallel.cookies.update(client.cookies)
+    for key, fallbacks in ((OLD, [NEW]), (NEW, [OLD]), (OLD, [NEW]), (NEW, [OLD])):
+        settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = key, fallbacks
+        assert (is_signed_in(client), is_signed_in(parallel)) == (True, True), (key, fallbacks)
+    settings.SECRET_KEY_FALLBACKS = []
+    assert is_signed_in(client), "the new key has signed it meanwhile"
+    assert not is_signed_in(unused), "only the former key has signed it"
+
+
 def test_an_admin_ends_sessions_of_others_alone(reader: User, person: Callable[[str], Actor]) -> None:
     client, admin = sign_in(), person("admin")
     with pytest.raises(NotAllowed):
@@ -150,15 +167,19 @@ def test_cookies_are_of_this_host_and_https_alone(tmp_path: Path) -> None:
     program = (
         "import django; django.setup(); from django.conf import settings as s; from dashboard.people.sign_in import COOKIE;"
         "print(s.SESSION_COOKIE_NAME, s.CSRF_COOKIE_NAME, COOKIE, s.SESSION_COOKIE_SECURE, s.CSRF_COOKIE_SECURE,"
-        " s.SESSION_COOKIE_HTTPONLY, s.CSRF_COOKIE_HTTPONLY, s.SESSION_COOKIE_SAMESITE, s.CSRF_COOKIE_SAMESITE)"
+        " s.SESSION_COOKIE_HTTPONLY, s.CSRF_COOKIE_HTTPONLY, s.SESSION_COOKIE_SAMESITE, s.CSRF_COOKIE_SAMESITE,"
+        " *map(repr, s.SECRET_KEY_FALLBACKS))"
     )
+    (tmp_path / "former").write_text("a\nb , c,\n")  # base64 may have several lines
     environment = {"DJANGO_SETTINGS_MODULE": "dashboard.settings", "SECRET_KEY": "x" * 50, "PATH": "/usr/bin"}
+    environment["SECRET_KEY_FALLBACKS_FILE"] = str(tmp_path / "former")
     shown = subprocess.run(
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True, timeout=60
     ).stdout
     assert shown.split() == [
         *("__Host-schemadesk_session", "__Host-csrftoken", "__Secure-schemadesk_browser"),
         *("True", "True", "True", "True", "Lax", "Lax"),
+        *(r"'a\nb'", "'c'"),
     ]
 
 

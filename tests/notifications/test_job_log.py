@@ -96,11 +96,12 @@ def test_there_are_at_most_so_many_lines_of_a_length() -> None:
     [
         "password=hunter2!x", "Password: hunter2!x", "the secret is hunter2!x", "token=hunter2!x&a=b",
         "Authorization: Bearer hunter2!x", "Authorization: Basic aHVudGVyMiF4", "https://me:hunter2!x@host/path",
-        '{"api_key": "hunter2!x"}', "sd_hunter2x", "key whsec_hunter2x", "sent basic aHVudGVyMiF4 there", "mail: s3cret-of-mail",
+        '{"api_key": "hunter2!x"}', "sd_hunter2x", "key whsec_hunter2x", "sent basic aHVudGVyMiF4 there", "mail: s3cret-of-mail", "former: s3cret-fallback",
     ],
 )  # fmt: skip
 def test_what_could_be_a_secret_is_masked(said: str, settings: Any) -> None:
     settings.EMAIL_HOST_PASSWORD = "s3cret-of-mail"
+    settings.SECRET_KEY_FALLBACKS = ["s3cret-fallback"]
     shown = job_log.masked(said)
     assert "hunter2" not in shown and "aHVudGVyMiF4" not in shown and "s3cret" not in shown
     assert job_log.MASK in shown

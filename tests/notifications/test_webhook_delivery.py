@@ -99,6 +99,23 @@ def test_after_a_rotation_both_keys_sign(hook: str, server: Endpoint, person: Ca
     )
 
 
+def test_while_the_secret_key_is_rotated_its_fallbacks_sign_too(
+    hook: str, server: Endpoint, person: Callable[[str], Actor], settings: Any
+) -> None:
+    former = [key_of(hook, 2), key_of(hook, 1)]
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "n" * 50, [settings.SECRET_KEY]
+    rotate_key(webhook=hook, by=person("steward"))
+    tell()
+    deliver(only().pk)
+    headers = server.got[0].headers
+    assert headers["webhook-signature"] == signature(
+        keys=[key_of(hook, 2), key_of(hook, 1), *former],
+        message_id=headers["webhook-id"],
+        timestamp=int(headers["webhook-timestamp"]),
+        body=server.got[0].body,
+    )
+
+
 #: how the server answers → (status kept, words of the error)
 FAILURES: dict[str, tuple[dict[str, Any], int | None, str]] = {
     "error": ({"status": 500}, 500, "answered 500"),

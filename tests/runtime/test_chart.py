@@ -51,7 +51,14 @@ def test_every_program_runs_and_beat_once() -> None:
 def test_its_variables_are_settings_and_secrets_are_references(name: str) -> None:
     variables = {item["name"]: item for item in container(PODS[name])["env"]}
     assert variables.keys() <= VARIABLES.keys()
-    for secret in ("SECRET_KEY", "DATABASE_URL", "REDIS_URL", "SPARK_REMOTE", "DATABASE_OWNER_URL"):
+    for secret in (
+        "SECRET_KEY",
+        "SECRET_KEY_FALLBACKS",
+        "DATABASE_URL",
+        "REDIS_URL",
+        "SPARK_REMOTE",
+        "DATABASE_OWNER_URL",
+    ):
         if secret in variables:
             assert variables[secret].keys() == {"name", "valueFrom"}
     assert ("DATABASE_OWNER_URL" in variables) == (name == "schemadesk-migrate")

@@ -130,12 +130,14 @@ def test_the_wheel_is_the_same_when_it_is_built_again(tmp_path: Path) -> None:
 def test_an_installed_package_serves_is_backed_up_and_is_restored(
     package: Path, program: Run, tmp_path: Path, secrets_folder: Path
 ) -> None:
-    backup, key = tmp_path / "monday.tar", tmp_path / "key"
+    backup, key, former = tmp_path / "monday.tar", tmp_path / "key", "the key before 0123456789 which still counts"
     with database(filled=True) as one, database(filled=False) as other:
         assert "web server" in program().stdout
         assert re.fullmatch(r"Schemadesk \d+\.\d+\.\d+\n", program("--version").stdout)
         program("migrate", **one)
-        assert "no issues" in program("check", "--deploy", "--fail-level", "WARNING", **one).stdout
+        checks = ("check", "--deploy", "--fail-level", "WARNING")
+        assert "no issues" in program(*checks, **one).stdout
+        assert "SECRET_KEY_FALLBACKS[0]" in program(*checks, check=False, SECRET_KEY_FALLBACKS="short", **one).stderr
         assert "The admin ops signs in with" in program("prepare", "--admin", "ops", **one).stdout
         assert "There is an admin already" in program("prepare", "--admin", "more", check=False, **one).stderr
         schema = tmp_path / "order.avsc"
@@ -152,9 +154,9 @@ def test_an_installed_package_serves_is_backed_up_and_is_restored(
                 query = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'schemadesk_app' AND datname = current_database()"
                 (kept,) = connection.execute(query).fetchone()
                 assert kept >= 1, "connections are pooled"
-            said = program("backup", str(backup), **one).stdout  # while it serves
+            said = program("backup", str(backup), SECRET_KEY_FALLBACKS=former, **one).stdout  # while it serves
         assert "1 versions" in said
-        assert "2 secrets" in said
+        assert "3 secrets" in said
         assert backup.stat().st_mode & 0o077 == 0
         assert not list(tmp_path.glob(".backup-*"))
         again = program("backup", str(backup), check=False, **one)
@@ -166,6 +168,7 @@ def test_an_installed_package_serves_is_backed_up_and_is_restored(
         assert "agree with it" in said
         assert (tmp_path / "restored-secrets" / "kafka").read_text() == "broker:9092 geheim"
         assert key.read_text() == SECRET_KEY
+        assert (tmp_path / "key_fallbacks").read_text() == former
         program("verify_audit", **other)
         with web(package, tmp_path, other) as site:
             assert ask(f"{site}/schemas/ids/1", Authorization=f"Bearer {token}") == before, "ids and tokens stay"

@@ -20,7 +20,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the file and what is left out."""
         parser.add_argument("file", type=Path, help="the file to write; it must not exist")
-        parser.add_argument("--without-secrets", action="store_true", help="leave out the secrets and SECRET_KEY")
+        parser.add_argument(
+            "--without-secrets", action="store_true", help="leave out the secrets and SECRET_KEY with its fallbacks"
+        )
 
     def handle(self, *args: object, file: Path, without_secrets: bool, **options: object) -> None:
         """Write the backup and say what it has."""

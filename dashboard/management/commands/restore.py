@@ -22,7 +22,8 @@ class Command(BaseCommand):
         parser.add_argument("file", type=Path)
         parser.add_argument(
             "--secret-key-file", type=Path, metavar="FILE",
-            help="where to write SECRET_KEY; without it, sessions and webhooks' keys of the backup end",
+            help="where to write SECRET_KEY, and in FILE_fallbacks its fallbacks; without it, sessions and webhooks' keys of "
+            "the backup end",
         )  # fmt: skip
 
     def handle(self, *args: object, file: Path, secret_key_file: Path | None, **options: object) -> None:

@@ -22,8 +22,10 @@ app.kubernetes.io/component: {{ index . 1 }}
 - name: {{ $name }}
   valueFrom: {secretKeyRef: {name: {{ $.Values.secret | quote }}, key: {{ $name }}}}
 {{- end }}
-- name: SPARK_REMOTE
-  valueFrom: {secretKeyRef: {name: {{ .Values.secret | quote }}, key: SPARK_REMOTE, optional: true}}
+{{- range $name := list "SECRET_KEY_FALLBACKS" "SPARK_REMOTE" }}
+- name: {{ $name }}
+  valueFrom: {secretKeyRef: {name: {{ $.Values.secret | quote }}, key: {{ $name }}, optional: true}}
+{{- end }}
 - {name: SCHEMADESK_HOSTS, value: {{ join "," .Values.hosts | quote }}}
 - {name: SCHEMADESK_URL, value: {{ printf "https://%s" (first .Values.hosts) | quote }}}
 - {name: SCHEMADESK_TRUSTED_PROXIES, value: {{ .Values.trustedProxies | quote }}}
