@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
+import struct
 import subprocess
 import sys
+import time
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Final
 
@@ -41,6 +45,7 @@ SECRETS: Final = {
     "requirepass ": PASSWORDS["cache"],
     "redis://:": PASSWORDS["cache"],
     "PASSWORD '": PASSWORDS["standby"],
+    "printf %s '": "N" * 40 + "0123456789",
     "PGPASSWORD=": PASSWORDS["standby"],
 }
 #: how lines begin that don't run here: the package is the unpacked wheel, with the checkout's packages
@@ -50,6 +55,7 @@ WHOLE_ONLY: Final = ("worker2", "schemadesk check")
 #: what the packages of Debian would have made → on which hosts
 PACKAGES: Final = {
     "db": """
+        mkdir -p /var/lib/postgresql; mount -t tmpfs -o mode=755 own /var/lib/postgresql
         mkdir -p $PGDATA /run/postgresql /var/log/postgresql /etc/pgbouncer
         chown postgres $PGDATA /run/postgresql /var/log/postgresql
         runuser -u postgres -- initdb --pgdata $PGDATA --username postgres --encoding UTF8 --locale C.UTF-8 \\
@@ -93,7 +99,11 @@ sys.pycache_prefix = {bytecode!r}
 os.environ |= {{"PYTHONPATH": "{code}", "PYTHONPYCACHEPREFIX": {bytecode!r} or "", "SCHEMADESK_DATA": "/var/lib/schemadesk"}}
 """
 #: unit → by what its processes are found
-PROCESSES: Final = {"schemadesk-web": "[g]ranian"}
+PROCESSES: Final = {"schemadesk-web": "[g]ranian", "schemadesk-worker@default": "[w]orker --queue"}
+#: the clock of these hosts' programs can be set, where there is a compiler of C
+CLOCKS: Final = ("web1",)
+CLOCK, OFFSET, DISK = "/opt/schemadesk/clock.so", "/run/clock", "/var/lib/postgresql"
+CLOCK_SETTINGS: Final = f"[ ! -e {CLOCK} ] || export LD_PRELOAD={CLOCK} CLOCK_OFFSET={OFFSET};"
 
 
 def blocks(page: str, section: str = "") -> Iterator[tuple[list[str], str]]:
@@ -132,6 +142,7 @@ class Installation:
     is_whole: bool
     running: dict[tuple[str, str], subprocess.Popen[bytes]] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
+    said: str = field(default="", repr=False)  # what the page's commands wrote
 
     def follow(self, page: str, section: str = "") -> None:
         """Run the commands of a page, or of a section of it, in their order."""
@@ -159,7 +170,7 @@ class Installation:
                 lines += [] if line.startswith(left_out) else [line]
                 continue
             if lines:
-                host.run("\n".join(lines))
+                self.said += host.run("\n".join(lines))
                 lines = []
             self.systemctl(host, shlex.split(line)[1:])
 
@@ -169,6 +180,8 @@ class Installation:
         for name in names:
             if not name.startswith("schemadesk"):
                 host.run(SERVICES[name, action])
+            elif action == "restart":
+                self.restart(host.name, name)
             elif not name.endswith("@scans"):
                 self.start(host.name, name)
 
@@ -179,9 +192,31 @@ class Installation:
         command = f"""
             install -d -o {user} -g {user} -m {settings["StateDirectoryMode"]} {folder}
             cd {settings["WorkingDirectory"]}; umask {settings["UMask"]}
-            set -a; . {settings["EnvironmentFile"]}; set +a
+            set -a; . {settings["EnvironmentFile"]}; {CLOCK_SETTINGS if host in CLOCKS else ""} set +a
             exec setpriv --reuid={user} --regid={user} --clear-groups --no-new-privs -- {settings["ExecStart"]}"""
         self.running[host, name] = self.net[host].start(command, self.folder / f"{host}-{name}.log")
+
+    def set_clock(self, host: str, ahead: int) -> None:
+        """Let the clock of a host's programs be ahead by so many seconds, or behind."""
+        text = "".join(f"\\{byte:03o}" for byte in struct.pack("<q", ahead))
+        self.net[host].run(f"printf '{text}' 1<>{OFFSET}")
+
+    def clock(self, host: str) -> float:
+        """By how many seconds the clock of a web host's programs is ahead."""
+        headers = self.net[host].run("curl --silent --dump-header - --output /dev/null http://127.0.0.1:8081/healthz")
+        shown = re.search(r"^date: (.*?)\r?$", headers, re.M | re.I)
+        assert shown, headers
+        return parsedate_to_datetime(shown[1]).timestamp() - time.time()
+
+    def fill_disk(self, host: str) -> None:
+        """Leave no space on the disk of a host's PostgreSQL."""
+        self.net[host].run(
+            f"until mount -o remount,size=$(df --output=used {DISK} | tail -1)k {DISK} 2>/dev/null; do :; done"
+        )
+
+    def free_disk(self, host: str) -> None:
+        """Give it space again, and start PostgreSQL if it has ended."""
+        self.net[host].run(f"mount -o remount,size=50% {DISK}; {SERVER} status >/dev/null || {SERVER} {SOCKET} start")
 
     def kill(self, host: str, name: str) -> None:
         """End a unit's processes at once, as by the kernel."""
@@ -191,7 +226,7 @@ class Installation:
     def restart(self, host: str, name: str) -> None:
         """End a unit as systemd does, and start it again."""
         self.net[host].run(f"pkill -TERM -o -f {PROCESSES[name]}")
-        self.running.pop((host, name)).wait(20)
+        self.running.pop((host, name)).wait(60)
         self.start(host, name)
 
     def copy_bouncer(self, one: str, other: str) -> None:
@@ -229,7 +264,7 @@ class Installation:
         path = self.folder / "key"
         if not path.exists():
             path.write_text(
-                subprocess.run(["openssl", "rand", "-base64", "60"], capture_output=True, text=True, check=True).stdout
+                subprocess.run(["openssl", "rand", "-base64", "48"], capture_output=True, text=True, check=True).stdout
             )
         return path.read_text()
 
@@ -246,16 +281,20 @@ def package(folder: Path, *, is_wheel: bool) -> Path:
         START.format(python=sys.executable, code=code, bytecode=BYTECODE if sys.pycache_prefix else None) + PROGRAM
     )
     program.chmod(0o755)
+    if compiler := shutil.which("cc"):
+        source = Path(__file__).with_name("clock.c")
+        subprocess.run([compiler, "-shared", "-fPIC", "-o", str(target / Path(CLOCK).name), str(source)], check=True)
     folder.chmod(0o755)
     subprocess.run(["chmod", "-R", "a+rwX", str(target)], check=True)  # whose first user keeps the bytecode
     return target
 
 
 def certificate(folder: Path) -> None:
-    """A CA, and a certificate of the site that it signed."""
+    """A certificate of the site, signed by a CA that is made once."""
     subject = ["-subj", f"/CN={NAME}"]
+    authority = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=Test CA", "-keyout", "ca.key", "-out", "ca.pem"]  # fmt: skip
     for words in (
-        ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=Test CA", "-keyout", "ca.key", "-out", "ca.pem"],
+        *(() if (folder / "ca.pem").exists() else (authority,)),
         ["req", "-newkey", "rsa:2048", "-nodes", *subject, "-addext", f"subjectAltName=DNS:{NAME}", "-keyout", "site.key", "-out", "site.csr"],
         ["x509", "-req", "-in", "site.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-copy_extensions", "copy", "-days", "2", "-out", "site.pem"],
     ):  # fmt: skip
@@ -280,6 +319,8 @@ def installation(folder: Path, *, is_whole: bool) -> Iterator[Installation]:
         net["client"].run(f"ip addr add {OTHER_CLIENT}/24 dev eth0")
         for name, commands in PACKAGES.items():
             net[name].run(commands)
+        for name in CLOCKS:
+            net[name].run(f"head -c 8 /dev/zero > {OFFSET}")
         site.systemctl(net["db"], ["start", "postgresql"])
         install_certificate(site)
         try:

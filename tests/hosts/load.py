@@ -29,6 +29,8 @@ SUBJECTS, READERS = 4, 5  # subjects, each with a writer; readers through the pr
 FORGED: Final = "198.51.100.7"
 #: what a client may get while a part is away, with Retry-After (docs/how-to/run.md)
 DOCUMENTED: Final = (502, 503, 504)
+#: how a connection fails that was closed while nothing was under way
+CLOSED: Final = ("RemoteDisconnected", "ConnectionResetError", "BrokenPipeError", "SSLEOFError")
 CLIENTS: Final = (ADDRESSES["client"], OTHER_CLIENT)
 
 
@@ -51,7 +53,13 @@ class Connection:
         self._http: http.client.HTTPConnection | None = None
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
-        """Send a request once."""
+        """Send a request, and again if its kept connection had been closed, as clients do (RFC 9112, 9.3.1)."""
+        is_kept = self._http is not None
+        answer = self._ask_once(method, path, body, **headers)
+        was_closed = answer.text.startswith(CLOSED)
+        return self._ask_once(method, path, body, **headers) if is_kept and was_closed else answer
+
+    def _ask_once(self, method: str, path: str, body: Any, **headers: str) -> Answer:
         sent = self._headers | headers | ({"Content-Type": "application/json"} if body is not None else {})
         try:
             self._http = self._http or self._open()
@@ -169,6 +177,10 @@ class Load:
     def answered(self) -> int:
         """How many versions were answered."""
         return sum(len(subject.answered) for subject in self.subjects)
+
+    def counted(self, what: str) -> int:
+        """How often it happened in this part."""
+        return self._part.counts[what]
 
     def connection(self, target: str, source: str) -> Connection:
         return Connection(target, source, self._tokens[source], self._authority)

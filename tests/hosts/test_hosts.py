@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+import ssl
+import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
 
 from tests.amounts import IS_LONG, whole_benchmark
-from tests.hosts.installation import PROXY, WEBS, Installation, installation
+from tests.hosts.browser import Browser
+from tests.hosts.installation import ADDRESSES, PROXY, SECRETS, WEBS, Installation, install_certificate, installation
 from tests.hosts.load import CLIENTS, FORGED, Load
 from tests.hosts.network import missing
 from tests.waiting import until
@@ -67,6 +73,11 @@ def has_no_errors(load: Load) -> bool:
     with load.part("afterwards"):
         time.sleep(STEADY)
     return not any(what.startswith(("50", "0 ")) for what in load.parts[-1].counts)
+
+
+def served_certificate(site: Installation) -> str:
+    """The certificate that the proxy shows to new connections."""
+    return site.net["client"].inside(lambda: ssl.get_server_certificate((ADDRESSES[PROXY], 443), timeout=20))
 
 
 @contextmanager
@@ -135,6 +146,80 @@ def test_the_audit_and_tokens_show_the_clients_address(site: Installation, token
     assert origins
     assert all(any(source in origin for source in CLIENTS) for origin in origins), origins
     assert not any(FORGED in origin for origin in origins)
+
+
+def test_a_full_disk_of_the_database_refuses_writes_and_loses_none(site: Installation, load: Load) -> None:
+    with load.part("the database's disk is full"):
+        site.fill_disk("db")
+        until(lambda: load.counted("503 for writes at proxy") > 3, pause=0.1)
+        time.sleep(STEADY)
+    assert not [what for what in load.parts[-1].counts if "for reads" in what], "reads go on"
+    if IS_LONG:
+        with load.part("PostgreSQL can't write its log, and ends"):
+            site.net["db"].run("runuser -u postgres -- psql -c 'SELECT pg_switch_wal()' || true")
+            until(lambda: load.counted("503 for reads at web1") > 3, pause=0.1)
+    with load.part("there is space again"):
+        site.free_disk("db")
+        before = load.answered()
+        until(lambda: load.answered() > before + 10, pause=0.1)
+    assert_nothing_is_lost(site, load)
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no compiler of C makes the clock")
+def test_a_wrong_clock_of_a_web_host_shows_nothing_stale(site: Installation, load: Load) -> None:
+    browser = Browser(site)
+    for hours in (-1, 1):
+        site.set_clock("web1", hours * 3600)
+        with load.part(f"web1's clock is ahead by {hours} h"):
+            time.sleep(STEADY)
+            assert browser.statuses("/ui/tokens", 4) == ["200"] * 4, "both hosts know the session"
+        if hours == 1:  # the web server's `Date` never goes back
+            assert abs(site.clock("web1") - 3600) < 60
+        assert not [what for what in load.parts[-1].counts if re.match("[1-9]", what)], load.parts[-1]
+    site.set_clock("web1", 0)
+    back = "SELECT count(*) FROM (SELECT lag(at) OVER (ORDER BY id) - at AS back FROM audit_auditevent) a WHERE back > '1 minute'"
+    assert site.sql(back) == [["0"]], "the audit has the time of the database"
+    assert_nothing_is_lost(site, load)
+
+
+def test_a_new_certificate_is_served_without_a_failed_request(site: Installation, load: Load) -> None:
+    with load.part("the certificate is replaced"):
+        before = served_certificate(site)
+        install_certificate(site)
+        site.follow("rotate.md", "How do I replace the certificate?")
+        until(lambda: served_certificate(site) != before, pause=0.1)
+        time.sleep(STEADY)
+    assert load.parts[-1].counts.keys() == {"reads", "writes"}
+
+
+@whole_benchmark
+def test_the_secret_key_is_rotated_host_by_host_without_ending_a_session(site: Installation, load: Load) -> None:
+    browser = Browser(site)
+    load.down |= set(WEBS)
+    ends, statuses = threading.Event(), list[str]()
+
+    def use() -> None:
+        while not ends.is_set():
+            statuses.extend(browser.statuses("/ui/tokens", 4))
+
+    thread = threading.Thread(target=use)
+    thread.start()
+    try:
+        with load.part("SECRET_KEY is rotated"):
+            site.follow("rotate.md", "How do I rotate `SECRET_KEY`?")
+            for name in WEBS:
+                site.restart(name, "schemadesk-web")
+                until(lambda name=name: site.is_ready(name), pause=0.2)
+            time.sleep(STEADY)
+    finally:
+        ends.set()
+        thread.join()
+    load.down.clear()
+    assert len(statuses) > 20
+    assert set(statuses) == {"200"}, Counter(statuses)
+    keys = {site.net[name].run("cat /etc/schemadesk/secret_key") for name in WEBS}
+    assert keys == {SECRETS["printf %s '"]}
+    assert_nothing_is_lost(site, load)
 
 
 @whole_benchmark
