@@ -19,17 +19,17 @@ AMOUNTS: Final[dict[str, tuple[int, int]]] = {
     "pairs of random Avro schemas": (4_000, 20_000),
     "pairs of Avro schemas that Java decodes": (1_000, 8_000),
     "pairs of Protobuf schemas with oneofs": (250, 4_000),
-    "requests to three servers at once": (3_000, 10_000),
+    "requests to three servers at once": (2_000, 10_000),
     "versions that move in": (1_500, 10_000),
     "hostile schemas of the second round": (9, 99),
     "random patterns of names": (200, 5_000),
     "histories of registrations": (3, 200),
-    "restarts of random Spark state": (50, 300),
+    "restarts of random Spark state": (30, 300),
     "rounds of racing requests": (3, 50),
     "generated calls of an address": (8, 100),
     "rounds of many clients": (2, 20),
-    "restarts of transformWithState": (10, 20),
-    "restarts of other operators": (6, 12),
+    "restarts of transformWithState": (6, 20),
+    "restarts of other operators": (4, 12),
 }
 
 

@@ -179,9 +179,10 @@ def go_through(page: Page, address: str, name: str, widths: tuple[int, ...] = tu
 
 
 def test_tab_goes_through_what_large_schemas_show(window: Callable[..., Page], large: None) -> None:
-    """A phone gets a comparison of twelve changes: they are alike, and each press lays out the whole page."""
+    """A phone gets twelve fields and changes: they are alike, and each press lays out the whole page."""
     page = window("reader")
-    go_through(page, STRUCTURE, "structure")
+    go_through(page, STRUCTURE, "structure", (1280,))
+    go_through(page, STRUCTURE.replace("wide-value", "short-value"), "structure-short", (390,))
     go_through(page, COMPARE, "compare", (1280,))
     go_through(page, COMPARE.replace("wide-value", "short-value"), "compare-short", (390,))
 
@@ -198,9 +199,10 @@ def test_tab_goes_through_a_finding_and_what_answers_it(
 
 
 def test_tab_goes_through_lists_and_settings(window: Callable[..., Page], numbers: dict[str, int]) -> None:
+    """They are alike: each is seen in one of the widths."""
     pages = {who: window(who) for who in ("steward", "admin")}
-    for name, (address, who) in SETTINGS.items():
-        go_through(pages[who], address, name)
+    for number, (name, (address, who)) in enumerate(SETTINGS.items()):
+        go_through(pages[who], address, name, (list(WIDTHS)[number % len(WIDTHS)],))
 
 
 def focused(page: Page) -> str:

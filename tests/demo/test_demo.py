@@ -1,10 +1,9 @@
-"""The demo's programs against the real parts: producers through our API, a broker, Spark, and the judgement of it all."""
+"""The demo's producers through our API and to a broker. What is found in their messages is tested in tests/whole."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,14 +13,9 @@ from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
-from dashboard.demo.producers import PHASES, UNKNOWN_SCHEMA_ID, DemoMessages, produce
-from dashboard.demo.streaming_query import run_queries
-from registry.checkpoints import read_checkpoint
-from registry.checkpoints.model import observe_schemas, rows_to_read
-from registry.drift.judge import Registered, RegisteredVersion, SubjectSummary, judge
-from registry.observations import NullMessages, PartitionRange, StateScan, TopicRead, TopicScan, TopicTotals
-from registry.pipeline import run
-from tests.pipeline.topics import ranges, scan_of
+from dashboard.demo.producers import PHASES, DemoMessages, produce
+from registry.observations import PartitionRange
+from tests.pipeline.topics import ranges
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
@@ -35,10 +29,6 @@ class Demo:
     client: SchemaRegistryClient
     bootstrap: str
     written: dict[str, tuple[PartitionRange, ...]]
-
-    def scan(self, topic: str, schemas: dict[int, str]) -> TopicScan:
-        spec = scan_of(self.bootstrap, topic, schemas=schemas)
-        return replace(spec, topics=(TopicRead(topic, self.written[topic]),))
 
 
 @pytest.fixture
@@ -93,66 +83,3 @@ def test_a_consumer_reads_them_with_the_unchanged_deserializer(demo: Demo) -> No
     counts = {phase.value_schema: phase.count for phase in PHASES}
     assert sum("loyalty_points" in customer for customer in read) == counts["customers_v2"]
     assert all(customer["name"] for customer in read)
-
-
-@pytest.mark.spark
-@pytest.mark.requirement("CARD-3")
-def test_a_scan_finds_the_four_kinds_of_bad_messages_and_nothing_else(demo: Demo, spark_remote: str) -> None:
-    subjects = ("orders-value", "customers-value", "customers-key")
-    histories: dict[str, tuple[RegisteredVersion, ...]] = {}
-    schemas: dict[int, str] = {}
-    for subject in subjects:
-        for version in demo.client.get_versions(subject):
-            response = demo.client.get_version(subject, version)
-            registered_version = RegisteredVersion(subject, version, schema_id=response.schema_id)
-            histories[subject] = (*histories.get(subject, ()), registered_version)
-            schemas[response.schema_id] = response.schema.schema_str
-    registered = Registered(
-        "dev",
-        versions={("id", str(version.schema_id)): (version,) for history in histories.values() for version in history},
-        subjects={name: SubjectSummary(name, len(history)) for name, history in histories.items()},
-        histories=histories,
-    )
-    observations = run(demo.scan("orders", schemas), remote=spark_remote)
-    findings = judge(observations, registered)
-    ids = demo.result.schema_ids
-    assert [(finding.rule, finding.count, finding.evidence.get("schema_id")) for finding in findings] == [
-        ("UNKNOWN_SCHEMA_ID", 1, UNKNOWN_SCHEMA_ID),
-        ("ID_OF_OTHER_SUBJECT", 1, ids["customers_v2"]),
-        ("UNFRAMED_DATA", 1, None),
-        ("UNDECODABLE", 1, ids["orders_v2"]),
-    ]
-    assert (
-        sum(item.span.messages for item in observations if isinstance(item, NullMessages) and item.side == "value") == 1
-    )
-    assert [item.messages for item in observations if isinstance(item, TopicTotals)] == [demo.result.messages["orders"]]
-
-    observations = run(demo.scan("customers", schemas), remote=spark_remote)
-    assert judge(observations, registered) == []
-
-
-@pytest.mark.spark
-@pytest.mark.requirement("CARD-3", "DBX-1", "DBX-3", "DBX-6")
-def test_the_query_runs_in_two_releases_and_its_renamed_field_is_found(
-    demo: Demo, spark_remote: str, tmp_path: Path
-) -> None:
-    lines: list[str] = []
-    path = run_queries(spark_remote, demo.bootstrap, tmp_path, lines.append)
-    assert [line.rpartition(" ran ")[0] for line in lines] == [
-        "streaming query customer_totals: first release",
-        "streaming query customer_totals: second release",
-    ]
-    checkpoint = read_checkpoint(str(path), [tmp_path])
-    rows = run(StateScan(str(path), rows_to_read(checkpoint)), remote=spark_remote)
-    findings = judge([*observe_schemas(checkpoint), *rows], Registered("dev"))
-    assert [(finding.rule, finding.evidence["variable"]) for finding in findings] == [
-        ("RENAME_SUSPECTED", "totals"),
-        ("STATE_SCHEMA_EVOLVED", "last_orders"),
-        ("STATE_SCHEMA_EVOLVED", "totals"),
-    ]
-    rename = findings[0].evidence
-    assert (rename["field"], rename["added"], rename["batch"]) == ("last_status", "status", 1)
-    assert 0 < rename["filled_before"] == rename["rows_before"] <= 40
-
-    run_queries(spark_remote, demo.bootstrap, tmp_path, lines.append)
-    assert lines[2].startswith("streaming query customer_totals: second release")

@@ -57,7 +57,7 @@ def test_a_phone_does_not_scroll_sideways(sign_in: Callable[..., Page], name: st
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
 
 
-@pytest.mark.requirement("CARD-3")
+@pytest.mark.requirement("CARD-3", "DBX-1", "DBX-3", "DBX-6")
 def test_drift_of_the_topic_and_of_the_state_is_found_with_its_evidence(house: House) -> None:
     findings = {finding["rule"]: finding for finding in house.get("/api/v1/findings")}
     assert {
@@ -79,9 +79,9 @@ def test_drift_of_the_topic_and_of_the_state_is_found_with_its_evidence(house: H
     assert place["first_offset"] == place["last_offset"] > 0
     renamed = findings["RENAME_SUSPECTED"]["evidence"]
     assert renamed["operator"] == 0
-    assert renamed["variable"]
-    assert renamed["field"] != renamed["added"]
+    assert (renamed["variable"], renamed["field"], renamed["added"]) == ("totals", "last_status", "status")
     assert renamed["batch"] >= 1
+    assert 0 < renamed["filled_before"] == renamed["rows_before"] <= 40
 
 
 @pytest.mark.requirement("CARD-3")
