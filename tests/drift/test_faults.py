@@ -39,7 +39,7 @@ from registry.drift import selectors, services, tasks
 from registry.drift.models import Finding, Scan, SchemaUse, Source, Topic
 from registry.drift.scan import runner
 from registry.drift.scan.runner import perform_scan
-from registry.drift.sources import kafka
+from registry.drift.sources import kafka_passes
 from registry.errors import WrongState
 from registry.pipeline import kafka_reader
 from registry.subjects.services import register_version
@@ -134,13 +134,13 @@ class Running:
 
 def before_spark(monkeypatch: pytest.MonkeyPatch, do: Callable[[], None]) -> None:
     """Do something after the cluster was asked for offsets and before Spark reads them."""
-    channel = kafka.kafka_connection
+    channel = kafka_passes.kafka_connection
 
     def opened(cluster: Any) -> Any:
         do()
         return channel(cluster)
 
-    monkeypatch.setattr(kafka, "kafka_connection", opened)
+    monkeypatch.setattr(kafka_passes, "kafka_connection", opened)
 
 
 # ---- the broker --------------------------------------------------------------------------------------------------
@@ -436,13 +436,13 @@ def test_a_first_slice_that_does_not_end_is_followed_by_a_single_message(
     topic = make_topic(house, [], partitions=1)
     fill(house, topic, good(register(topic, system), 1_100))
     source = add(system, topic, max_seconds=60)
-    read, bounds = kafka_reader.read_messages, kafka._bounds
+    read, bounds = kafka_reader.read_messages, kafka_passes._bounds
 
     def slowly(*args: Any) -> Any:
         return read(*args).where("reflect('java.lang.Thread', 'sleep', 100L) = 'null'")
 
     monkeypatch.setattr(kafka_reader, "read_messages", slowly)
-    monkeypatch.setattr(kafka, "_bounds", lambda source: replace(bounds(source), first_seconds=20.0))
+    monkeypatch.setattr(kafka_passes, "_bounds", lambda source: replace(bounds(source), first_seconds=20.0))
     row = scan(source, system)
     assert (row.state, row.error) == ("done", "")
     assert row.read is not None

@@ -14,7 +14,7 @@ from playwright.sync_api import Page, expect
 from registry.access.roles import Actor
 from registry.drift.models import Scan
 from registry.drift.scan.runner import perform_scan
-from registry.drift.sources import kafka
+from registry.drift.sources import kafka_passes
 from registry.drift.tasks import run_scan
 from registry.subjects.services import register_version
 from registry.subjects.versions.qualified_names import SubjectName
@@ -55,14 +55,14 @@ class Worker:
 @pytest.fixture
 def worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[Worker]:
     """In place of the one behind the queue, which works on another database."""
-    made, channel = Worker(), kafka.kafka_connection
+    made, channel = Worker(), kafka_passes.kafka_connection
 
     def held(cluster: Any) -> Any:
         assert made.go.wait(PATIENCE)
         return channel(cluster)
 
     monkeypatch.setattr(run_scan, "delay_on_commit", made.take)
-    monkeypatch.setattr(kafka, "kafka_connection", held)
+    monkeypatch.setattr(kafka_passes, "kafka_connection", held)
     yield made
     made.go.set()
     for thread in made.threads:

@@ -21,11 +21,11 @@ from registry.access.roles import Actor
 from registry.audit.models import AuditEvent
 from registry.drift import selectors, services
 from registry.drift.models import Cluster, Source, Topic
-from registry.drift.sources import kafka, kafka_cluster, kafka_connection
+from registry.drift.sources import kafka, kafka_cluster, kafka_connection, kafka_passes, kafka_survey
 from registry.drift.sources.base import ScannedTopic, keep_topics, note_topics
-from registry.drift.sources.kafka import join_passes, marks_without_writer, ranges_read
 from registry.drift.sources.kafka_cluster import topic_ids_of
 from registry.drift.sources.kafka_offsets import Watermarks, plan_topic, read_json
+from registry.drift.sources.kafka_passes import join_passes, marks_without_writer, ranges_read
 from registry.errors import (
     AddressRefused,
     BrokerUnavailable,
@@ -231,7 +231,7 @@ def source_of(cluster: Cluster, *include: str, **values: Any) -> Source:
     return Source.objects.create(**(base | {"cluster": cluster, "include": list(include)} | values))
 
 
-def keep(source: Source, survey: kafka.Survey) -> tuple[Any, ...]:
+def keep(source: Source, survey: kafka_survey.Survey) -> tuple[Any, ...]:
     """As if all of the survey had been read, one message an offset."""
     observations: list[Any] = []
     for name in survey.order:
@@ -240,7 +240,7 @@ def keep(source: Source, survey: kafka.Survey) -> tuple[Any, ...]:
             for part in survey.plans[name].ranges
         ]
         observations += [*parts, TopicTotals(name, sum(part.messages for part in parts), 1, None)]
-    after = kafka.topics_after(survey, observations)
+    after = kafka_survey.topics_after(survey, observations)
     note_topics(source, survey.topics.values())
     keep_topics(source, after)
     return after
@@ -291,7 +291,7 @@ def test_a_topic_from_its_first_scan_to_its_end(cluster: Cluster, kafka_bootstra
         resource.add_incremental_config(change)
     next(iter(admin.incremental_alter_configs([resource]).values())).result(60)
     source = source_of(cluster, name)
-    survey = kafka.survey_cluster(source)
+    survey = kafka_survey.survey_cluster(source)
     scanned = survey.topics[name]
     assert (scanned.partitions, scanned.compacted, scanned.retention_ms, scanned.retention_bytes) == (
         2,
@@ -305,31 +305,31 @@ def test_a_topic_from_its_first_scan_to_its_end(cluster: Cluster, kafka_bootstra
     row = Topic.objects.get()
     assert (row.positions, row.compacted, row.messages) == ({"0": 5, "1": 3}, True, 8)
 
-    assert kafka.survey_cluster(source).order == (), "nothing new"
+    assert kafka_survey.survey_cluster(source).order == (), "nothing new"
     fill(kafka_bootstrap, name, numbered(2, 1))
-    survey = kafka.survey_cluster(source)
+    survey = kafka_survey.survey_cluster(source)
     assert [(part.partition, part.start, part.end) for part in survey.plans[name].ranges] == [(1, 3, 5)]
     keep(source, survey)
 
     fill(kafka_bootstrap, name, numbered(4))
     next(iter(admin.delete_records([TopicPartition(name, 0, 8)]).values())).result(60)
-    survey = kafka.survey_cluster(source)
+    survey = kafka_survey.survey_cluster(source)
     assert [(gap.start, gap.end) for gap in survey.plans[name].expired] == [(5, 8)]
     keep(source, survey)
 
     admin.delete_topics([name])[name].result(60)
     until(lambda: name not in admin.list_topics(timeout=30).topics, pause=0.2)
-    survey = kafka.survey_cluster(source)
+    survey = kafka_survey.survey_cluster(source)
     assert (survey.topics[name].gone, survey.order) == (True, ())
     keep(source, survey)
     gone_at = Topic.objects.get().gone_at
     assert gone_at is not None
-    keep(source, kafka.survey_cluster(source))
+    keep(source, kafka_survey.survey_cluster(source))
     assert Topic.objects.get().gone_at == gone_at
 
     admin.create_topics([NewTopic(name, num_partitions=1)])[name].result(60)
     fill(kafka_bootstrap, name, numbered(2))
-    survey = kafka.survey_cluster(source)
+    survey = kafka_survey.survey_cluster(source)
     assert survey.plans[name].restarted
     assert [(part.start, part.end) for part in survey.plans[name].ranges] == [(0, 2)]
     keep(source, survey)
@@ -342,7 +342,7 @@ def test_a_topic_from_its_first_scan_to_its_end(cluster: Cluster, kafka_bootstra
     admin.create_topics([NewTopic(name, num_partitions=1)])[name].result(60)
     fill(kafka_bootstrap, name, numbered(9))
     until(lambda: topic_ids_of(admin, [name]), pause=0.2)
-    survey = kafka.survey_cluster(source)
+    survey = kafka_survey.survey_cluster(source)
     assert survey.plans[name].restarted
     (remade,) = survey.remade
     assert (remade.topic, remade.id_before != remade.id_now, remade.id_now) == (
@@ -350,15 +350,17 @@ def test_a_topic_from_its_first_scan_to_its_end(cluster: Cluster, kafka_bootstra
         True,
         topic_ids_of(admin, [name])[name],
     )
-    assert remade in kafka.with_lost_offsets(source, survey, [])
-    assert remade not in kafka.with_lost_offsets(source, survey, [TopicLost(name, "its reading isn't allowed")])
+    assert remade in kafka_survey.with_lost_offsets(source, survey, [])
+    assert remade not in kafka_survey.with_lost_offsets(source, survey, [TopicLost(name, "its reading isn't allowed")])
     assert [(part.start, part.end) for part in survey.plans[name].ranges] == [(0, 9)]
     note_topics(source, survey.topics.values())
-    assert kafka.survey_cluster(source).plans[name].restarted, "a scan that failed before its end has forgotten nothing"
+    assert kafka_survey.survey_cluster(source).plans[name].restarted, (
+        "a scan that failed before its end has forgotten nothing"
+    )
     keep(source, survey)
     row = Topic.objects.get()
     assert (row.positions, row.messages) == ({"0": 9}, 9)
-    assert kafka.survey_cluster(source).order == ()
+    assert kafka_survey.survey_cluster(source).order == ()
 
 
 @pytest.mark.parametrize(
@@ -373,7 +375,7 @@ def test_a_topic_from_its_first_scan_to_its_end(cluster: Cluster, kafka_bootstra
     ],
 )
 def test_how_much_of_a_topic_a_scan_left_unread(read: dict[str, Any], unread: int | None) -> None:
-    assert kafka.unread_of("a", read) == unread
+    assert kafka_survey.unread_of("a", read) == unread
 
 
 @dataclass
@@ -410,14 +412,14 @@ class Listing:
 def test_a_topic_whose_broker_went_away_keeps_what_was_read_unless_it_is_gone(
     listing: Listing, restarted: bool, after: tuple[Any, ...]
 ) -> None:
-    survey = kafka.Survey({"orders": ScannedTopic("orders", restarted=restarted)}, {}, ("orders",))
+    survey = kafka_survey.Survey({"orders": ScannedTopic("orders", restarted=restarted)}, {}, ("orders",))
     observations = [
         PartitionRead("orders", 0, 0, 4, 0, 9, 4),
         TopicLost("orders", "no broker leads it", may_pass=True),
         TopicTotals("orders", 4, 40, "broker"),
     ]
-    settled = kafka.settle_lost_topics(survey, listing, observations)  # type: ignore[arg-type]
-    (topic,) = kafka.topics_after(survey, settled)
+    settled = kafka_survey.settle_lost_topics(survey, listing, observations)  # type: ignore[arg-type]
+    (topic,) = kafka_survey.topics_after(survey, settled)
     positions, messages, waits, problem = after
     assert (topic.positions, topic.messages, topic.waits, topic.clean) == (positions, messages, waits, False)
     assert problem in topic.problem
@@ -439,7 +441,7 @@ def test_a_scan_of_which_nothing_could_be_read_is_tried_again_as_a_whole(cluster
 
 def test_topics_that_could_not_be_read_again_with_their_schemas_are_left_for_the_next_scan() -> None:
     reads = [PartitionRead("a", 0, 0, 4, 0, 9, 4), PartitionRead("b", 0, 0, 4, 0, 9, 4)]
-    assert kafka.drop_topics(reads, {"a": "gone away"}) == [reads[1], TopicLost("a", "gone away", may_pass=True)]
+    assert kafka_passes.drop_topics(reads, {"a": "gone away"}) == [reads[1], TopicLost("a", "gone away", may_pass=True)]
 
 
 @pytest.mark.slow
@@ -450,18 +452,18 @@ def test_what_is_deleted_while_a_scan_reads_is_reported(cluster: Cluster, kafka_
     admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
     next(iter(admin.delete_records([TopicPartition(name, 0, 2)]).values())).result(60)
     source.topics.create(name=name, positions={"0": 1})
-    survey = kafka.survey_cluster(source)
+    survey = kafka_survey.survey_cluster(source)
     next(iter(admin.delete_records([TopicPartition(name, 0, 6)]).values())).result(60)
     # In slices: 2 to 4 was read, of 4 to 8 the first two were deleted, 8 holds no message though it is there.
     reads = [PartitionRead(name, 0, 2, 9, 2, 9, 4, gaps=((4, 7), (8, 9))), PartitionRead(other, 0, 0, 9, 0, 9, 9)]
-    observations = kafka.with_lost_offsets(source, survey, reads)
+    observations = kafka_survey.with_lost_offsets(source, survey, reads)
     assert observations == [*reads, OffsetsExpired(name, 0, 1, 2), OffsetsExpired(name, 0, 4, 6)]
 
     admin.delete_topics([other])[other].result(60)
     until(lambda: other not in admin.list_topics(timeout=30).topics, pause=0.2)
     admin.create_topics([NewTopic(other, num_partitions=1)])[other].result(60)
     until(lambda: topic_ids_of(admin, [other]), pause=0.2)
-    observations = kafka.with_lost_offsets(source, survey, reads)
+    observations = kafka_survey.with_lost_offsets(source, survey, reads)
     assert reads[0] in observations
     assert reads[1] not in observations
     assert [item.topic for item in observations if isinstance(item, TopicLost)] == [other]
@@ -474,7 +476,7 @@ def test_a_window_begins_at_a_time(cluster: Cluster, kafka_bootstrap: str) -> No
     time.sleep(2.1)
     fill(kafka_bootstrap, name, numbered(2))
     source = source_of(cluster, name, mode="window", window_seconds=1)
-    survey = kafka.survey_cluster(source)
+    survey = kafka_survey.survey_cluster(source)
     (part,) = survey.plans[name].ranges
     assert (part.start, part.end) == (3, 5)
 
@@ -533,15 +535,16 @@ def test_two_hundred_topics_are_asked_cheaply(
     source = source_of(cluster, f"{many}-*")
     # A topic is told of, and its partitions have their leaders, only some time after it was made.
     until(
-        lambda: [scanned.problem for scanned in kafka.survey_cluster(source).topics.values()] == [""] * 200, pause=0.2
+        lambda: [scanned.problem for scanned in kafka_survey.survey_cluster(source).topics.values()] == [""] * 200,
+        pause=0.2,
     )
     fill(kafka_bootstrap, f"{many}-7", numbered(3))
-    keep(source, kafka.survey_cluster(source))
+    keep(source, kafka_survey.survey_cluster(source))
     for number in range(5):
         fill(kafka_bootstrap, f"{many}-{number}", numbered(3))
     calls.clear()
     with django_assert_max_num_queries(12):
-        survey = kafka.survey_cluster(source)
+        survey = kafka_survey.survey_cluster(source)
         keep(source, survey)
     assert calls == ["list_topics", "list_offsets", "list_offsets", "describe_configs", "describe_topics"]
     assert {scanned.problem for scanned in survey.topics.values()} == {""}
@@ -551,10 +554,10 @@ def test_two_hundred_topics_are_asked_cheaply(
 
 def test_a_schema_for_which_no_time_was_left_is_named_with_its_topics_alone() -> None:
     mark = ("id", "7")
-    (late,) = kafka._not_decoded({"a": {mark}, "b": {mark}}, {mark}, ["b"])
-    assert late == SchemaNotUsed("id", "7", kafka.NO_TIME, "b")
+    (late,) = kafka_passes._not_decoded({"a": {mark}, "b": {mark}}, {mark}, ["b"])
+    assert late == SchemaNotUsed("id", "7", kafka_passes.NO_TIME, "b")
     never = SchemaNotUsed("id", "9", "it has a list")
     assert read_json([], [late, never], seconds=1.0)["schemas_not_used"] == [
-        {"topic": "b", "framing": "id", "mark": "7", "reason": kafka.NO_TIME},
+        {"topic": "b", "framing": "id", "mark": "7", "reason": kafka_passes.NO_TIME},
         {"framing": "id", "mark": "9", "reason": "it has a list"},
     ]

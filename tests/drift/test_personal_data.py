@@ -19,8 +19,8 @@ from registry.drift.scan.runner import perform_scan
 from registry.drift.selectors.messages import decode_message
 from registry.drift.sources import kafka
 from registry.drift.sources.base import ScannedTopic
-from registry.drift.sources.kafka import Survey
 from registry.drift.sources.kafka_offsets import TopicPlan
+from registry.drift.sources.kafka_survey import Survey
 from registry.formats.personal_data import MASK
 from registry.observations import (
     FieldProfile,

@@ -23,7 +23,7 @@ from registry.audit.models import AuditEvent
 from registry.drift import selectors, services
 from registry.drift.models import Cluster, Finding, Scan, Source, Topic
 from registry.drift.scan.runner import perform_scan
-from registry.drift.sources import kafka
+from registry.drift.sources import kafka_passes, kafka_survey
 from registry.drift.sources.kafka_connection import kafka_connection
 from registry.drift.usage.retirement import _ClusterReader
 from registry.errors import BrokerUnavailable, InvalidSecret, InvalidSource
@@ -197,11 +197,11 @@ def test_many_topics_that_may_no_longer_be_described_do_not_count_as_deleted(
     source = Source.objects.get(pk=add(system, "many-*", cluster="secured"))
     read = rule("User:scan", "Read", "TOPIC", "many-", prefixed=True)
     secured.allow(read)
-    surveyed = kafka.survey_cluster(source).topics
+    surveyed = kafka_survey.survey_cluster(source).topics
     assert sorted(surveyed) == sorted(names)
     source.topics.bulk_create(Topic(source=source, name=name, partitions=1) for name in names)
     secured.withdraw(read)
-    surveyed = kafka.survey_cluster(source).topics
+    surveyed = kafka_survey.survey_cluster(source).topics
     assert [name for name, topic in surveyed.items() if topic.gone] == []
     assert all("Grant it Describe and Read" in topic.problem for topic in surveyed.values())
 
@@ -283,13 +283,13 @@ def test_spark_that_may_not_sign_in_ends_the_scan_with_the_reason(
     secured.allow(rule("User:scan", "Read", "TOPIC", topic))
     services.connect_cluster(**sign_in(secured, "SCRAM-SHA-512", tmp_path), by=system)
     source = add(system, topic, cluster="secured")
-    opened = kafka.kafka_connection
+    opened = kafka_passes.kafka_connection
 
     def with_wrong_password(cluster: Any) -> Any:
         sign_in(secured, "SCRAM-SHA-512", tmp_path, secret="hunter2-is-wrong")
         return opened(cluster)
 
-    monkeypatch.setattr(kafka, "kafka_connection", with_wrong_password)
+    monkeypatch.setattr(kafka_passes, "kafka_connection", with_wrong_password)
     caplog.set_level(logging.DEBUG)
     number = services.queue_scan(source_id=source, by=system)
     assert perform_scan(number) == "failed"

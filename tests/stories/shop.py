@@ -21,7 +21,9 @@ from registry.drift.models import Source
 from registry.drift.scan.runner import perform_scan
 from registry.drift.services import add_source, queue_scan
 from registry.drift.sources import kafka
+from registry.drift.sources.base import ScannedTopic
 from registry.drift.sources.kafka_offsets import TopicPlan
+from registry.drift.sources.kafka_survey import Survey
 from registry.drift.usage import retirement
 from registry.drift.usage.retirement_rules import Groups
 from registry.observations import FramedMessages, Observation, PartitionRead, ScanTotals, Span, TopicTotals
@@ -76,12 +78,12 @@ class Topic:
             self.seen.append(FramedMessages(name, "value", 0, "id", str(schema_id), span))
             first += count
 
-    def survey(self, source: Source) -> kafka.Survey:
+    def survey(self, source: Source) -> Survey:
         """What the cluster says."""
         rows = source.topics.all()
         positions = {row.name: {int(part): end for part, end in row.positions.items()} for row in rows}
-        topics = {self.name: kafka.ScannedTopic(self.name, 1)}
-        return kafka.Survey(topics, {self.name: TopicPlan(())}, (self.name,), positions)
+        topics = {self.name: ScannedTopic(self.name, 1)}
+        return Survey(topics, {self.name: TopicPlan(())}, (self.name,), positions)
 
     def observe(self, *_given: object, **_more: object) -> Sequence[Observation]:
         """What Spark says."""

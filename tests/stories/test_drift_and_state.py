@@ -25,7 +25,9 @@ from registry.drift.judge.topic_observations import milliseconds
 from registry.drift.models import Finding, Source
 from registry.drift.scan.runner import perform_scan
 from registry.drift.sources import kafka
+from registry.drift.sources.base import ScannedTopic
 from registry.drift.sources.kafka_offsets import TopicPlan
+from registry.drift.sources.kafka_survey import Survey
 from registry.drift.tasks import run_scan
 from registry.observations import (
     FieldProfile,
@@ -115,13 +117,11 @@ class OrdersTopic:
             ScanTotals(1, messages, messages * 60, None, 0.1),
         ]
 
-    def survey(self, source: Source) -> kafka.Survey:
+    def survey(self, source: Source) -> Survey:
         """What the cluster says."""
         rows = source.topics.all()
         positions = {row.name: {int(part): end for part, end in row.positions.items()} for row in rows}
-        return kafka.Survey(
-            {"orders": kafka.ScannedTopic("orders", 1)}, {"orders": TopicPlan(())}, ("orders",), positions
-        )
+        return Survey({"orders": ScannedTopic("orders", 1)}, {"orders": TopicPlan(())}, ("orders",), positions)
 
     def observe(self, *_given: object, **_more: object) -> Sequence[Observation]:
         """What Spark says."""

@@ -38,17 +38,11 @@ from registry.drift.sources.base import (
     SourceField,
     note_topics,
 )
-from registry.drift.sources.kafka import (
-    TopicKind,
-    observe,
-    require_any,
-    survey_cluster,
-    topics_after,
-    waits_of,
-    with_lost_offsets,
-)
+from registry.drift.sources.kafka import TopicKind, require_any, waits_of
 from registry.drift.sources.kafka_connection import connect
 from registry.drift.sources.kafka_offsets import backlog_of, read_json
+from registry.drift.sources.kafka_passes import observe
+from registry.drift.sources.kafka_survey import survey_cluster, topics_after, with_lost_offsets
 from registry.errors import InvalidSource, RemoteUnavailable
 from registry.observations import Observation, ScanTotals
 
