@@ -99,7 +99,7 @@ sys.pycache_prefix = {bytecode!r}
 os.environ |= {{"PYTHONPATH": "{code}", "PYTHONPYCACHEPREFIX": {bytecode!r} or "", "SCHEMADESK_DATA": "/var/lib/schemadesk"}}
 """
 #: unit → by what its processes are found
-PROCESSES: Final = {"schemadesk-web": "[g]ranian", "schemadesk-worker@default": "[w]orker --queue"}
+PROCESSES: Final = {"schemadesk-web": "[g]ranian", "schemadesk-worker@default": "[c]elery:app.worker"}
 #: the clock of these hosts' programs can be set, where there is a compiler of C
 CLOCKS: Final = ("web1",)
 CLOCK, OFFSET, DISK = "/opt/schemadesk/clock.so", "/run/clock", "/var/lib/postgresql"
