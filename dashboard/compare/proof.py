@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from django.utils.translation import gettext
@@ -75,6 +75,11 @@ class DisagreementNote:
     proof: Proof | None = None
 
 
+#: rows of an edit's diff that are shown unfolded if it has more than `MAX_UNFOLDED`
+FIRST_ROWS: Final = 12
+MAX_UNFOLDED: Final = 30
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditView:
     """An edit: its title, the change, and the whole text after it; `anchor` is unique on the page.
@@ -86,6 +91,16 @@ class EditView:
     title: str
     change: TextDiff
     text: str
+
+    @property
+    def parts(self) -> tuple[TextDiff, TextDiff | None]:
+        """The diff's first rows and the rest, which is folded; None if the diff is short."""
+        rows = self.change.unified
+        if len(rows) <= MAX_UNFOLDED:
+            return self.change, None
+        whole = (n for n in range(FIRST_ROWS, len(rows)) if rows[n].kind not in ("added", "removed"))
+        cut = next(whole, len(rows))
+        return replace(self.change, unified=rows[:cut], hidden_rows=0), replace(self.change, unified=rows[cut:])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Final
 
 from django.utils.translation import gettext
 
@@ -75,6 +77,41 @@ class ReportFinding:
     business: str = ""
     meaning: str = ""
     tags: tuple[TagChip, ...] = ()
+
+
+#: named places of the folded findings of a group
+NAMED_PLACES: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class FindingGroup:
+    """A finding, and the others that differ from it only in their place."""
+
+    first: ReportFinding
+    others: tuple[ReportFinding, ...] = ()
+
+    @property
+    def paths(self) -> list[str]:
+        """The first places of the others."""
+        paths = [item.path for item in self.others[:NAMED_PLACES]]
+        return [*paths, "…"] if len(self.others) > NAMED_PLACES else paths
+
+
+#: fewer findings that differ only in their place are shown one by one
+LEAST_GROUPED: Final = 3
+
+
+def finding_groups(findings: Sequence[ReportFinding]) -> Iterator[FindingGroup]:
+    """Yield the findings in their order; those that differ only in their place are one group."""
+    groups: dict[ReportFinding, list[ReportFinding]] = {}
+    for item in findings:
+        key = replace(item, anchor="", path="", position="", proof=None, business="", meaning="", tags=())
+        groups.setdefault(key, []).append(item)
+    for first, *others in groups.values():
+        if len(others) + 1 < LEAST_GROUPED:
+            yield from map(FindingGroup, (first, *others))
+        else:
+            yield FindingGroup(first, tuple(others))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,3 +292,13 @@ class ReportResult:
     in_business_words: bool = False
     lint: tuple[LintGroup, ...] = ()
     no_lint: str = ""
+
+    @property
+    def finding_groups(self) -> tuple[FindingGroup, ...]:
+        """The findings that decide, grouped."""
+        return tuple(finding_groups(self.findings))
+
+    @property
+    def beyond_groups(self) -> tuple[FindingGroup, ...]:
+        """The findings that the level doesn't check, grouped."""
+        return tuple(finding_groups(self.beyond))

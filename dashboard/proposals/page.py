@@ -33,6 +33,7 @@ from registry.access.permission_filters import extent_of
 from registry.access.roles import Actor, may_somewhere, refusal
 from registry.errors import DraftChanged, NotSignedIn, SchemadeskError
 from registry.formats.assessment import Assessment
+from registry.formats.suggested_edits import PatchStep
 from registry.promotions import selectors, services
 from registry.promotions.models import PromotionRequest
 from registry.promotions.plan.types import Plan
@@ -64,11 +65,10 @@ class DraftList:
 class Fix:
     """Edits that fix a refused text, completely or in part; the editor gets the whole text of `edit`.
 
-    `steps` are titles with what each does to old data and old readers. `passes` says whether the edited text would pass
-    the level; None if unknown.
+    `passes` says whether the edited text would pass the level; None if unknown.
     """
 
-    steps: tuple[tuple[str, str], ...]
+    steps: tuple[PatchStep, ...]
     edit: EditView
     passes: bool | None
 
@@ -248,7 +248,7 @@ def _fixes(text: str, assessment: Assessment) -> Iterator[Fix]:
     for number, item in enumerate(renames[:SHOWN_RENAMES], start=1):
         if item.edit:
             edit = edit_view(f"fix-rename-{number}", item.edit.title, text, item.edit.text)
-            yield Fix(steps=((item.edit.title, item.edit.effect),), edit=edit, passes=item.passes)
+            yield Fix(steps=(PatchStep(item.edit.title, item.edit.effect),), edit=edit, passes=item.passes)
     patch = assessment.patch
     if patch and patch.text != text:
         edit = edit_view("fix-all", "; ".join(patch.titles), text, patch.text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
@@ -76,6 +77,16 @@ class SuspectedRename:
 
 
 @dataclass(frozen=True, slots=True)
+class PatchStep:
+    """The edits of a patch that have one effect: the first title with its number of edits, and the other titles."""
+
+    title: str
+    effect: str = ""
+    count: int = 1
+    others: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Patch:
     """Successive edits of the new schema: the final text, and whether it would pass the level.
 
@@ -89,9 +100,13 @@ class Patch:
     effects: tuple[str, ...] = ()
 
     @property
-    def steps(self) -> tuple[tuple[str, str], ...]:
-        """The titles with their effects."""
-        return tuple(zip_longest(self.titles, self.effects, fillvalue=""))
+    def steps(self) -> tuple[PatchStep, ...]:
+        """The edits in their order; those with the same effect are one step."""
+        steps: dict[str, Counter[str]] = {}
+        for title, effect in zip_longest(self.titles, self.effects, fillvalue=""):
+            steps.setdefault(effect or title, Counter())[title] += 1
+        grouped = ((effect if effect in self.effects else "", list(titles.items())) for effect, titles in steps.items())
+        return tuple(PatchStep(first, effect, count, tuple(others)) for effect, ((first, count), *others) in grouped)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the patch as JSON values; `diff` is unified."""

@@ -13,6 +13,7 @@ from registry.formats.avro.repair import EFFECTS as AVRO_EFFECTS
 from registry.formats.avro.repair import IN_READER, IN_WRITER
 from registry.formats.json_schema import repair as json_repair
 from registry.formats.protobuf import repair as protobuf_repair
+from registry.formats.suggested_edits import Patch, PatchStep
 
 pytestmark = pytest.mark.requirement("GOO-2")
 
@@ -109,4 +110,14 @@ def test_a_patch_has_the_effect_of_each_edit() -> None:
     parse = partial(engine.parse, references=())
     report = assess(engine, parse(json.dumps(RENAMED)), [(1, parse(json.dumps(CUSTOMER)))], "BACKWARD", parse=parse)
     assert report.patch is not None
-    assert report.patch.steps == (('add the alias "email_address"', ALIAS_EFFECT),)
+    assert report.patch.steps == (PatchStep('add the alias "email_address"', ALIAS_EFFECT),)
+
+
+def test_edits_of_a_patch_with_the_same_effect_are_one_step() -> None:
+    titles = ("restore the type long", 'add the alias "a"', "restore the type long", 'add the alias "b"', "drop it")
+    patch = Patch(titles, "", "", True, ("unchanged", "renamed", "unchanged", "renamed"))
+    assert patch.steps == (
+        PatchStep("restore the type long", "unchanged", 2),
+        PatchStep('add the alias "a"', "renamed", 1, (('add the alias "b"', 1),)),
+        PatchStep("drop it"),
+    )

@@ -277,6 +277,12 @@ def test_a_printed_comparison_has_no_controls(page: Page, address: str) -> None:
     for what in (".masthead", "form.chooser", ".head-actions", "[data-views]", ".keys"):
         assert not page.locator(what).first.is_visible(), what
     assert page.locator(".change").first.is_visible()
+    page.emulate_media(media="screen")
+    page.goto(f"{address}/gallery/report")
+    assert not page.locator(".change-more .says").first.is_visible()
+    page.emulate_media(media="print")
+    for what in (".change-more .says", ".edit .whole .diff", ".edit .whole .source", "details.proof .datum"):
+        assert page.locator(what).first.is_visible(), f"on paper nothing can be unfolded: {what}"
     page.evaluate("document.documentElement.dataset.theme = 'dark'")
     scheme = page.evaluate("getComputedStyle(document.documentElement).colorScheme")
     assert scheme == "light", "on paper the dark theme is light ink on white"

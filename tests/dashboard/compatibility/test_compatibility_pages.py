@@ -300,6 +300,29 @@ def test_a_report_with_problems_folds_what_repeats_them(reader: Client, content:
     assert "All changes against" not in seen(check(reader, {**V2, "doc": "Only words."}))
 
 
+def test_findings_that_differ_only_in_their_place_are_shown_once(reader: Client, content: Actor) -> None:
+    """The first one is shown, and the others are folded with their places; so are their edits, and a long diff."""
+    was, new = (
+        {**V1, "fields": [*V2["fields"], *({"name": f"n{at}", "type": kind} for at in range(8))]}
+        for kind in ("long", "string")
+    )
+    set_config(registry="dev", subject=ORDERS, level="NONE", by=content)
+    register_version(registry="dev", subject=ORDERS, text=json.dumps(was), by=content)
+    set_config(registry="dev", subject=ORDERS, level="BACKWARD", by=content)
+    response = check(reader, new)
+    groups, text = response.context["page"].result.finding_groups, seen(response)
+    assert [(group.first.path, len(group.others)) for group in groups] == [("Order.n0", 7)]
+    assert "7 more places with this problem" in text
+    assert groups[0].paths == [*(f"Order.n{at}" for at in range(1, 6)), "…"]
+    assert text.count("Restore the type long") == 1 and "Restore the type long in 8 places" in text
+    assert len(re.findall(r"Rest of the edit: \d+ lines", text)) == 1
+    folded = re.findall(
+        r'<li class="change-more">\s*<details class="more"\s*(open)?\s*>', compact(response.content.decode())
+    )
+    assert folded == ["", ""], "those that the level checks, and those beyond"
+    assert '<details class="more" open' in compact(check(reader, new, all="1").content.decode())
+
+
 def test_a_report_shows_what_the_text_changes_of_the_newest_version(reader: Client, content: Actor) -> None:
     page = check(reader, PROPOSED)
     shown = page.context["page"].comparison

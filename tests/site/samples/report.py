@@ -93,6 +93,21 @@ LINT = (
     ),
 )
 POLICY_VERSIONS: dict[Weight, tuple[int, ...]] = {"refusal": (1, 2), "force": (1,), "advice": ()}
+TYPE_CHANGED = ReportFinding(
+    anchor="r-3",
+    rule="TYPE_CHANGED",
+    path=f"Order.{HOSTILE}",
+    verdict=Verdict.BREAKS,
+    sentence="The type long can’t be read as string",
+    direction="New reader, old data",
+    versions=(1,),
+    before="long",
+    after="string",
+    why="Avro has no conversion between the two.",
+    remedy="keep long (as a union of both, if you need string too), or add a new field of type string",
+    proof=STOPS,
+)
+COUNTS = "\n".join(f'{{\n  "name": "count_{number}",\n  "type": "long"\n}},' for number in range(12))
 RESULT = ReportResult(
     lint=LINT,
     verdict=Verdict.BREAKS,
@@ -165,6 +180,7 @@ RESULT = ReportResult(
             disagreement="New reader, old data: the established rules reject this, but no breaking data was found.",
             proof=UNPROVED,
         ),
+        *(replace(TYPE_CHANGED, anchor=f"r-{3 + number}", path=f"Order.count_{number}") for number in range(12)),
     ),
     profile="by the established rules",
     compared_with_data=6,
@@ -203,8 +219,19 @@ RESULT = ReportResult(
         ClientAnswer("billing", "reads and writes", None, "", "unknown", "has no version to compare"),
     ),
     dependants=(Dependant(HOSTILE, 3, "no", "It breaks."), Dependant("b", 1, "unknown", "It can’t be read.")),
-    patch=Patch(('give "channel" the default ""', f"restore the symbols {HOSTILE}"), NEW, "", True),
-    patch_edit=EditView(anchor="patched", title="give it a default", change=text_diff(OLD, NEW), text=NEW),
+    patch=Patch(
+        (*["restore the type long"] * 12, 'give "channel" the default ""', f"restore the symbols {HOSTILE}"),
+        NEW,
+        "",
+        True,
+        ("Old data is read unchanged, and old readers get what they expect.",) * 12,
+    ),
+    patch_edit=EditView(
+        anchor="patched",
+        title="restore the type long",
+        change=text_diff(COUNTS.replace("long", "string"), COUNTS),
+        text=COUNTS,
+    ),
     beyond=(
         ReportFinding(
             anchor="beyond-1",
