@@ -8,13 +8,15 @@
   const said = map.querySelector("[data-map-said]");
   const table = document.getElementById("map-table").closest("section");
   const SPACE = "http://www.w3.org/2000/svg";
-  const WIDTH = 184;
+  const WIDTH = 168;
   const HEIGHT = 44;
-  const BETWEEN = 48;
+  const BETWEEN = 36;
   const HEAD = 28;
-  const LETTERS = 21;
-  const DETAIL_LETTERS = 27;
+  const LETTERS = 19;
+  const DETAIL_LETTERS = 24;
   const SMALLEST = 0.45;
+  // The smallest text has 11.5 px: from here it has 11, which can still be read.
+  const READABLE = 11 / 11.5;
 
   const draw = (name, attributes, ...children) => {
     const element = document.createElementNS(SPACE, name);
@@ -121,7 +123,16 @@
     svg.setAttribute("width", Math.round(width * scale));
     svg.setAttribute("height", Math.round(height * scale));
   };
-  const fit = () => zoom(Math.min(1, (canvas.clientWidth - 20) / width, Math.max(canvas.clientHeight, innerHeight * 0.62) / height));
+  const rest = map.querySelector("[data-map-rest]");
+  // What is too large to be read as a whole is moved instead, and begins at the node that the map is around.
+  const fit = () => {
+    const whole = Math.min((canvas.clientWidth - 20) / width, Math.max(canvas.clientHeight, innerHeight * 0.62) / height);
+    zoom(Math.max(READABLE, Math.min(1, whole)));
+    rest.hidden = whole >= READABLE;
+    const middle = nodes.get(new URLSearchParams(location.search).get("focus"));
+    if (middle)
+      canvas.scrollTo(middle.x * scale - canvas.clientWidth / 2, (middle.y + HEAD) * scale - canvas.clientHeight / 2);
+  };
   const act = (step) => (step === 0 ? fit() : zoom(scale * 1.25 ** step));
   fit();
   map.addEventListener("click", (event) => {

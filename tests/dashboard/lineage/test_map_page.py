@@ -205,10 +205,25 @@ def test_the_drawing_has_every_node_and_keys_move_between_them(
     page.keyboard.press("-")
     after = page.locator(".map-drawing").bounding_box()
     assert before and after and after["width"] < before["width"]
+    for width, height in ((1280, 900), (390, 844)):
+        page.set_viewport_size({"width": width, "height": height})
+        page.goto(f"/ui/map?focus={FOCUS}")
+        page.locator("[data-zoom='0']").click()
+        assert page.evaluate(SMALLEST_TEXT) >= 11, "what can't be read as a whole is moved"
+        canvas, middle = page.locator("[data-canvas]").bounding_box(), subject.bounding_box()
+        assert canvas and middle and canvas["x"] <= middle["x"] <= canvas["x"] + canvas["width"] - middle["width"]
+        assert page.locator("[data-map-rest]").is_visible() == page.evaluate(OVERFLOWS)
+    subject.focus()
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("/ui/registries/dev/subjects/orders-value/$"))
 
 
+#: the smallest letters of the drawing, in CSS pixels; whether there is more of it than is shown
+SMALLEST_TEXT = """() => Math.min(...[...document.querySelectorAll(".map-drawing text")].map(
+  (one) => parseFloat(getComputedStyle(one).fontSize) * one.getScreenCTM().a))"""
+OVERFLOWS = (
+    "(() => { const one = document.querySelector('[data-canvas]'); return one.scrollWidth > one.clientWidth; })()"
+)
 #: points of lines that lie in a node which isn't one of their ends
 CROSSED = """() => {
   const boxes = [...document.querySelectorAll("#map .map-node .map-box")].map(one => one.getBoundingClientRect());
