@@ -41,12 +41,11 @@ LISTED = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BreakGlassRow:
-    """A use of break-glass, its end, and why the reader may not close or confirm it ("" if they may)."""
+    """A use of break-glass, its end, and why the reader may not confirm it ("" if they may)."""
 
     info: BreakGlassInfo
     state: BreakGlassState
     until: str
-    close_refused: str
     confirm_refused: str
 
 
@@ -139,7 +138,6 @@ def glass_row(glass: BreakGlassInfo, info: EnvironmentInfo, actor: Actor) -> Bre
         info=glass,
         state=BreakGlassState.of(glass.state),
         until=_until(glass),
-        close_refused=refusal(actor, MANAGE, registry=info.name),
         confirm_refused=_confirm_refused(glass, info, actor) if glass.can_be_confirmed else "",
     )
 

@@ -455,6 +455,9 @@ def test_an_environment_is_changed_on_its_page(
     admin.post(f"{address}/change", {"reviews_needed": "2", "owners_only": "1", "is_closed": "1"})
     row = Environment.objects.get(registry__name="staging")
     assert (row.reviews_needed, row.owners_only, row.is_closed, row.drift_blocks) == (2, True, True, False)
+    text = text_of(look("reader").get(address))
+    assert text.count("You need the admin role in staging to manage registries.") == 1
+    assert not {"Save", "Add rule", "Add freeze", "Break glass"} & set(buttons(text))
     Environment.objects.filter(pk=row.pk).update(is_closed=False)  # what loosens a closed one takes a second person
     sent = {"subject_pattern": "pay-*", "verdict": "breaking", "reviewers": "role", "name": "approver", "count": "2"}
     text = text_of(admin.post(f"{address}/rules", sent, follow=True))

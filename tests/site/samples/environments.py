@@ -94,10 +94,10 @@ PAGE = EnvironmentPage(
     frame=frame("prod", Section.ENVIRONMENTS, Crumb(label="Environments", url="/ui/environments"), current="prod"),
     info=INFO, number=3, count=3, refused="", open_refused="", forms=forms_by_name(SHOWN) | {"RulesForm": RulesForm.of(INFO)},
     break_glass=(
-        BreakGlassRow(info=GLASS, state=BreakGlassState.OPEN, until="ended at 2026-11-21 06:30 UTC", close_refused="", confirm_refused=OWN),
-        BreakGlassRow(info=replace(GLASS, id=3, is_open=False, opened_at=ago(hours=9), ends_at=ago(hours=8), reason="Repairing the subject’s alias.", uses=2), state=BreakGlassState.WAITING, until="ended at 2026-11-21 06:30 UTC", close_refused="", confirm_refused=""),
-        BreakGlassRow(info=replace(GLASS, id=2, is_open=False, is_red=True, opened_by=HOSTILE, opened_at=ago(days=9), ends_at=ago(days=9), reason=HOSTILE, uses=7), state=BreakGlassState.RED, until="ended at 2026-11-21 06:30 UTC", close_refused="", confirm_refused=""),
-        BreakGlassRow(info=replace(GLASS, id=1, is_open=False, opened_at=ago(days=29), ends_at=ago(days=29), reason="First set-up.", uses=0, confirmed_by="maria", confirmed_at=ago(days=28), comment="It was right."), state=BreakGlassState.CONFIRMED, until="ended at 2026-11-21 06:30 UTC", close_refused="", confirm_refused=""),
+        BreakGlassRow(info=GLASS, state=BreakGlassState.OPEN, until="ended at 2026-11-21 06:30 UTC", confirm_refused=OWN),
+        BreakGlassRow(info=replace(GLASS, id=3, is_open=False, opened_at=ago(hours=9), ends_at=ago(hours=8), reason="Repairing the subject’s alias.", uses=2), state=BreakGlassState.WAITING, until="ended at 2026-11-21 06:30 UTC", confirm_refused=""),
+        BreakGlassRow(info=replace(GLASS, id=2, is_open=False, is_red=True, opened_by=HOSTILE, opened_at=ago(days=9), ends_at=ago(days=9), reason=HOSTILE, uses=7), state=BreakGlassState.RED, until="ended at 2026-11-21 06:30 UTC", confirm_refused=""),
+        BreakGlassRow(info=replace(GLASS, id=1, is_open=False, opened_at=ago(days=29), ends_at=ago(days=29), reason="First set-up.", uses=0, confirmed_by="maria", confirmed_at=ago(days=28), comment="It was right."), state=BreakGlassState.CONFIRMED, until="ended at 2026-11-21 06:30 UTC", confirm_refused=""),
     ),
     changes=(
         ChangeRow(info=CHANGE, state=EnvironmentChangeState.OPEN, decide_refused="", withdraw_refused=""),
@@ -116,7 +116,7 @@ PAGE_OPEN = replace(
 )  # fmt: skip
 PAGE_READER = replace(
     PAGE, refused=REFUSED, open_refused=REFUSED, loosening=None, info=replace(INFO, freezes=(), recurring=()),
-    break_glass=tuple(replace(row, close_refused=REFUSED, confirm_refused=REFUSED) for row in PAGE.break_glass), changes=tuple(replace(row, decide_refused=REFUSED, withdraw_refused=REFUSED) for row in PAGE.changes),
+    break_glass=tuple(replace(row, confirm_refused=REFUSED) for row in PAGE.break_glass), changes=tuple(replace(row, decide_refused=REFUSED, withdraw_refused=REFUSED) for row in PAGE.changes),
 )  # fmt: skip
 
 
