@@ -103,6 +103,7 @@ class Check(BadgeState):
 
     PASSED = ("pass", "ok", "circle-check", _("Passed"))
     WARNED = ("warn", "care", "triangle-alert", _("Warning"))
+    NOTED = ("note", "info", "info", _("Note"))
     FAILED = ("fail", "breaks", "octagon-x", _("Failed"))
     SKIPPED = ("skipped", "unknown", "circle-slash", _("Skipped"))
     STALE = ("stale", "care", "hourglass", _("Stale"))

@@ -29,7 +29,7 @@ from registry.drift.selectors import FindingGroup, SourceInfo
 from registry.notifications.selectors import EntryInfo, list_entries
 from registry.promotions.checks.consumers import AffectedClient
 from registry.promotions.environments.freezes import Window
-from registry.promotions.plan.types import FAIL, WARN
+from registry.promotions.plan.types import FAIL, warnings_of
 from registry.promotions.requests.linked_requests import last_decision
 from registry.promotions.reviews.reviewers import WAITS, freezes_soon, waits_long
 from registry.promotions.selectors import RequestInfo, resolving
@@ -198,8 +198,9 @@ def affected_rows(
 
 def impact_in_words(info: RequestInfo) -> str:
     """Say what a request breaks and who is affected, by the last checks; "" if nothing."""
-    concerned = [check for check in impact_of(info.checks) if check["verdict"] in (FAIL, WARN)]
-    failing, warning = (len(info.failing), sum(check["verdict"] == WARN for check in info.checks))
+    warnings = warnings_of(info.checks)
+    concerned = [check for check in impact_of(info.checks) if check["verdict"] == FAIL or check in warnings]
+    failing, warning = len(info.failing), len(warnings)
     parts = [gettext("breaking change")] if info.is_breaking else []
     parts += [counted(failing, "%(n)s failed check", "%(n)s failed checks")] if failing else []
     parts += [counted(warning, "%(n)s warning", "%(n)s warnings")] if warning else []

@@ -6,6 +6,7 @@ Each failing condition has a link to the page where it can be fixed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
 
@@ -35,9 +36,13 @@ from registry.subjects.versions.qualified_names import parse_subject
 
 
 def why_of(against: Iterable[preconditions.Condition], info: RequestInfo, actor: Actor) -> tuple[WhyNot, ...]:
-    """Convert the conditions for the page."""
+    """Convert the conditions for the page, which lists the lacking approvals and who can give them by itself."""
+    listed = WhyNot(code="approval", sentence=gettext("It is not approved yet."))
     return tuple(
-        WhyNot(code=item.code, sentence=item.sentence, cure=item.cure, fix=_fix(item, info, actor)) for item in against
+        replace(listed, fix=_fix(item, info, actor))
+        if item.code == "approval"
+        else WhyNot(code=item.code, sentence=item.sentence, cure=item.cure, fix=_fix(item, info, actor))
+        for item in against
     )
 
 

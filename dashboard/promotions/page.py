@@ -113,7 +113,7 @@ def promotion(
         consumers=consumer_rows(info, actor, sent),
         channels=_channels(info, registries[info.target]),
         **_plan(info),
-        policy=policy_of(environment),
+        policy=policy_of(environment, lists_reviews=not info.needed.rules),
         threads=tuple(
             thread_row(thread, info, actor, place_of(thread, changes, url), sent if thread.id == thread_id else None)
             for thread in info.threads

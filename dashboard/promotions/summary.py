@@ -17,7 +17,7 @@ from dashboard.promotions.request_list import at_utc
 from registry.access.roles import Actor
 from registry.promotions.checks.consumers import CLIENTS
 from registry.promotions.models import PromotionRequest
-from registry.promotions.plan.types import ADOPT, CONFIG, USUAL, WARN
+from registry.promotions.plan.types import ADOPT, CONFIG, warnings_of
 from registry.promotions.selectors import EnvironmentInfo, LinkedRequest, RequestInfo, linked_requests
 
 _TITLES: Final = {
@@ -123,7 +123,7 @@ def sentence_of(info: RequestInfo) -> str:
     parts += [gettext("a release would be recorded")] if any(step.kind == ADOPT for step in steps) else []
     sentence = joined(parts) or gettext("Nothing would be written to %(target)s") % {"target": info.target}
     sentence = f"{sentence[:1].upper()}{sentence[1:]}"
-    warnings = [check for check in info.checks if check["verdict"] == WARN and check.get("code") not in USUAL]
+    warnings = warnings_of(info.checks)
     if not info.is_breaking and not warnings:
         return gettext("%(said)s without breaking changes.") % {"said": sentence}
     return " ".join([f"{sentence}.", *_warned(warnings)])
@@ -186,14 +186,13 @@ def _evidence_rules(environment: EnvironmentInfo) -> list[str]:
     return lines
 
 
-def policy_of(environment: EnvironmentInfo) -> tuple[str, ...]:
-    """Return the rules of an environment, in sentences."""
+def policy_of(environment: EnvironmentInfo, *, lists_reviews: bool = True) -> tuple[str, ...]:
+    """Return the rules of an environment, in sentences; without `lists_reviews` not those about approvals."""
     lines = [
         gettext("Closed: only releases can change it.")
         if environment.is_closed
         else gettext("Open: it can also be changed directly."),
-        _reviews_by(environment),
-        *(f"{rule.sentence}." for rule in environment.rules),
+        *((_reviews_by(environment), *(f"{rule.sentence}." for rule in environment.rules)) if lists_reviews else ()),
     ]
     if environment.settings["owners_only"]:
         lines.append(gettext("Only owners of a subject can request its promotion."))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -29,6 +29,7 @@ from dashboard.components.widgets import HIDDEN as _HIDDEN
 from dashboard.components.widgets import Action, Environment, Link, readable
 from registry.access.http_client import PREFIX
 from registry.access.roles import may, may_somewhere
+from registry.promotions.plan.types import WARN, warnings_of
 
 register = template.Library()
 register.filter(badges.format_name)
@@ -110,6 +111,13 @@ def badge(
 def as_state(code: str, kind: str) -> badges.BadgeState:
     """Return the state of a kind by its name in data, for a badge: `info.state|as_state:"request"`."""
     return _STATES[kind].of(code)
+
+
+@register.filter
+def check_state(check: Mapping[str, Any]) -> badges.Check:
+    """Return the state of a stored check for its badge: a warning that is usual is a note."""
+    is_note = check["verdict"] == WARN and not warnings_of([check])
+    return badges.Check.NOTED if is_note else badges.Check.of(check["verdict"])
 
 
 @lru_cache(maxsize=1_000)

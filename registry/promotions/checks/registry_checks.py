@@ -288,14 +288,14 @@ def ids(steps: Sequence[PlanStep]) -> list[Check]:
 def something_to_do(steps: Sequence[PlanStep], newest: Mapping[str, int]) -> Check:
     """Check whether the plan does anything; `newest` has the newest version of each subject at the target."""
     if any(step.writes for step in steps):
-        return Check("something-to-do", "promotion", PASS, "Not yet in the target.")
+        return Check("something-to-do", "changes to apply", PASS, "Not yet in the target.")
     sentence = "The target already has everything in this request."
     older = next((step for step in steps if step.asked and 0 < step.target_version < newest.get(step.subject, 0)), None)
     if older is None:
-        return Check("something-to-do", "promotion", FAIL, sentence, "No promotion is needed.")
+        return Check("something-to-do", "changes to apply", FAIL, sentence, "No promotion is needed.")
     sentence = f"{sentence} It has {older.subject} as version {older.target_version}, which isn't its newest."
     cure = f"If it should be current again, request a rollback to version {older.target_version}."
-    return Check("something-to-do", "promotion", FAIL, sentence, cure)
+    return Check("something-to-do", "changes to apply", FAIL, sentence, cure)
 
 
 def _versions(numbers: Sequence[int]) -> str:

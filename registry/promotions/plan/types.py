@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final, Literal
 
@@ -73,6 +73,13 @@ ADVICE: Final = frozenset({"lint", "owners", "descriptions"})
 WEIGHTLESS: Final = ADVICE | {NEWER}
 #: codes of checks that never make a request look worse: ids usually differ, and advice has no weight
 USUAL: Final = WEIGHTLESS | {"ids"}
+
+
+def warnings_of(checks: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the checks that warn of something unusual; the others that warn are notes."""
+    return [check for check in checks if check["verdict"] == WARN and check.get("code") not in USUAL]
+
+
 #: report items that a stored plan keeps for each subject
 MAX_ITEMS_KEPT: Final = 50
 

@@ -345,7 +345,7 @@ WHY_OWN = (
     WhyNot(code="drift", sentence=f"A check fails: Open in the target: {HOSTILE}", cure="Resolve or acknowledge the open findings, or have a reviewer override the check with a reason.", fix=Link(label="Open findings", url="/ui/findings")),
 )  # fmt: skip
 WHY_NOT_APPLIED = (
-    WhyNot(code="approval", sentence="It is not approved yet. Needs 1 approval from a reviewer of prod (0 so far).", cure="Possible reviewers: approver, admin.", fix=Link(label="Reviewers of prod", url="/ui/environments")),
+    WhyNot(code="approval", sentence="It is not approved yet.", fix=Link(label="Reviewers of prod", url="/ui/environments")),
     WhyNot(code="freeze", sentence="A check fails: prod is frozen until 2026-11-24 06:00 UTC: a sale.", fix=Link(label="Freezes of prod", url="/ui/environments")),
 )  # fmt: skip
 LINKED = (
