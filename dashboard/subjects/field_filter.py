@@ -16,6 +16,9 @@ from registry.formats.personal_data import FieldTags
 FIELD_ROWS: Final = 100
 #: fields deeper than this are shown once their parent is expanded
 OPEN_DEPTH: Final = 2
+#: the fields of a change event by which it is recognised, and the one that is shown expanded: the row's new values
+CHANGE_EVENT: Final = frozenset({"before", "after", "source", "op"})
+NEW_ROW: Final = "after"
 MAX_FILTER: Final = 200
 
 
@@ -86,19 +89,33 @@ def chosen_of(outline: Sequence[OutlineField], tags: Sequence[FieldTags], option
             number for number, item in enumerate(outline) if _matches(item, tags[number].tags, options.filter)
         )
         return DrawnFields(tuple(sorted(_with_parents(matches, parents))), matches)
+    depths = _open_depths(outline, parents)
     inside: dict[int, int] = {}
     for number, item in enumerate(outline):
         above = parents[number]
-        if above is not None and item.depth > OPEN_DEPTH:
+        if above is not None and item.depth > depths[number]:
             inside[above] = inside.get(above, 0) + 1
     opened_numbers = frozenset(inside) if options.opened is None else options.opened
     opened = frozenset(_with_parents({number for number in opened_numbers if number < len(outline)}, parents))
     shown: set[int] = set()
     for number, item in enumerate(outline):
         above = parents[number]
-        if item.depth <= OPEN_DEPTH or (above in shown and above in opened):
+        if item.depth <= depths[number] or (above in shown and above in opened):
             shown.add(number)
     return DrawnFields(tuple(sorted(shown)), None, inside, opened & frozenset(inside), len(outline) - len(shown))
+
+
+def _open_depths(outline: Sequence[OutlineField], parents: Sequence[int | None]) -> list[int]:
+    """Return for each field the depth to which its part of the tree is shown.
+
+    A change event repeats the row in `before` and says much of its source; both are collapsed.
+    """
+    is_change_event = {item.name for item in outline if item.depth == 0} >= CHANGE_EVENT
+    depths: list[int] = []
+    for item, above in zip(outline, parents, strict=True):
+        is_open = not is_change_event or item.name == NEW_ROW
+        depths.append(depths[above] if above is not None else OPEN_DEPTH if is_open else 0)
+    return depths
 
 
 def _with_parents(numbers: Collection[int], parents: Sequence[int | None]) -> set[int]:

@@ -16,6 +16,9 @@ SHOWN = (
     "source", "findings", "finding", "promotions", "promotion", "promotion-own", "environments", "audit", "login", "message-not-found",
 )  # fmt: skip
 WIDTHS = (1280, 640, 390, 320)
+CLOSED_MENUS = (
+    "[...document.querySelectorAll('.menu:not([open]) .menu-body')].filter((one) => one.getClientRects().length).length"
+)
 
 
 @pytest.fixture
@@ -40,6 +43,7 @@ def test_pages_fit_and_break_no_policy(page: Page, address: str) -> None:
             page.set_viewport_size({"width": width, "height": 900})
             wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
             assert wide <= 0, f"{name} at {width} px scrolls sideways by {wide} px"
+        assert page.evaluate(CLOSED_MENUS) == 0, f"{name}: what is in a closed menu takes no room"
         assert page.evaluate("getComputedStyle(document.body).fontFamily").startswith('"Plex Sans"')
         drawn = page.evaluate(
             "document.querySelector('.brand use') ? document.querySelector('.brand svg').getBBox().width : 1"

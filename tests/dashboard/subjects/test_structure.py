@@ -87,6 +87,21 @@ def test_a_closed_field_says_how_much_is_in_it_and_leads_there(deep: None, look:
     ] == EVERY
 
 
+def test_a_change_event_shows_its_row_once(registries: None, system: Actor, look: Callable[[str], Client]) -> None:
+    """What is in `before` and `source` is collapsed, and opens as any other field."""
+    inside = [{"name": "id", "type": "long"}, {"name": "r", "type": nested(3)}]
+    row, source = ({"type": "record", "name": name, "fields": inside} for name in ("Value", "Source"))
+    source["fields"] = [{"name": "db", "type": "string"}]
+    types = {"before": ["null", row], "after": ["null", "Value"], "source": source, "op": "string"}
+    event = {"type": "record", "name": "Envelope", "fields": [{"name": name, "type": of} for name, of in types.items()]}
+    register_version(registry="dev", subject=DEEP, text=json.dumps(event), by=system)
+    client, after = look("reader"), ["after", "id", "r", "n3", "r3", "source", "op"]
+    assert rows(client) == ["before", *after]
+    fields = {field.item.name: field for field in client.get(PAGE).context["page"].selected.structure.fields}
+    assert [fields[name].inside for name in ("before", "after", "source", "op")] == [2, 0, 1, 0]
+    assert rows(client, "?open=1") == ["before", "id", "r", *after]
+
+
 def test_a_link_to_a_field_deep_inside_shows_it(deep: None, look: Callable[[str], Client]) -> None:
     position = EVERY.index("n5") + 1
     response = look("reader").get(field_url("dev", "deep-value", 1, position))
