@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -19,7 +19,7 @@ from dashboard.components.links import map_url, subject_url, with_query
 from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Fact, Frame, Link, Problem
 from dashboard.findings.decisions import AcknowledgeForm, AssignForm, finding_frame
-from dashboard.findings.evidence import evidence_facts, evidence_tables
+from dashboard.findings.evidence import TITLES, evidence_facts, evidence_tables
 from dashboard.findings.evidence_tables import SHOWN_ROWS, BarTable, EvidenceTable, bar_tables, offset_table
 from dashboard.findings.finding_list import FindingRow, finding_row
 from dashboard.findings.related import (
@@ -152,7 +152,7 @@ def finding_page(request: HttpRequest, finding_id: int, sent: ServiceForm | None
         needed_scans=source.clean_scans,
         mute_url=_mute_url(info),
         problem=sent.problem if sent else None,
-        evidence=(*evidence_tables(info.rule, info.evidence), *_offsets(request, offsets)),
+        evidence=_evidence(request, info, offsets),
         facts=(
             *evidence_facts(info.rule, info.evidence),
             *_hidden(actor, info),
@@ -175,11 +175,18 @@ def finding_page(request: HttpRequest, finding_id: int, sent: ServiceForm | None
     )
 
 
-def _offsets(request: HttpRequest, offsets: FindingOffsets) -> tuple[EvidenceTable, ...]:
+def _evidence(request: HttpRequest, info: FindingInfo, offsets: FindingOffsets) -> tuple[EvidenceTable, ...]:
+    """Return the tables; the one of offsets only if it says more than where the last scan saw the messages."""
+    tables = evidence_tables(info.rule, info.evidence)
     if not offsets.listed:
-        return ()
+        return tables
     url, file_url = (reverse(f"ui:{name}", args=[offsets.finding]) for name in ("finding", "finding_offsets"))
-    return (offset_table(offsets, url, file_url, request.GET.get("after", "")),)
+    listed = offset_table(offsets, url, file_url, request.GET.get("after", ""))
+    ranges = [(item.partition, item.first_offset, item.last_offset) for item in offsets.ranges]
+    seen = [(row["partition"], row["first_offset"], row["last_offset"]) for row in info.evidence.get("partitions", ())]
+    if offsets.listed != offsets.messages or ranges != seen:
+        return (*tables, listed)
+    return tuple(replace(one, files=listed.files) if one.title == TITLES["partitions"] else one for one in tables)
 
 
 def _uncollected(offsets: FindingOffsets) -> tuple[Fact, ...]:

@@ -18,7 +18,7 @@ from dashboard.findings.evidence import evidence_tables
 from registry.access.roles import Actor, Grant
 from registry.drift.evidence import read_evidence
 from registry.drift.findings.promotion_check import open_drift
-from registry.drift.models import Cluster, Finding, Mute, Scan, Source, Topic
+from registry.drift.models import Cluster, Finding, FindingRange, Mute, Scan, Source, Topic
 from registry.drift.selectors import get_finding
 from registry.drift.services import acknowledge, remove_source
 from registry.errors import WrongState
@@ -113,8 +113,27 @@ def test_finding_pages_show_evidence_cause_and_commands(
     assert raw.count('<svg class="bar') >= 4
     assert "<img" not in raw and "\u202e" not in raw and " style=" not in raw
     assert "In all scans 3 First seen" in text and "Messages in the last scan 3" in text
-    assert "The sentence, the places, the evidence and the commands are about the last scan that saw it." in text
+    assert (
+        "The title, the locations, the evidence and the commands are from the last scan that saw this finding." in text
+    )
     assert raw.index("Where and when seen in the last scan") < raw.index('id="todo-title"')
+
+
+def test_offsets_and_decisions_are_said_once(look: Callable[[str], Client], find: Callable[..., Finding]) -> None:
+    """What would repeat where the last scan saw the messages isn't listed again; its files are offered there."""
+    row = find(rule="OLD_VERSION_WRITTEN", evidence=EVIDENCE, count=4)
+    ranges = [(0, 17, 19), (4, 5, 5)]
+    FindingRange.objects.bulk_create(
+        FindingRange(finding=row, partition=partition, first_offset=first, last_offset=last)
+        for partition, first, last in ranges
+    )
+    raw = look("steward").get(f"/ui/findings/{row.pk}").content.decode()
+    assert "Messages by offset" not in raw and raw.count(f"/ui/findings/{row.pk}/offsets?as=csv") == 1
+    assert re.findall(r"<h2>(Acknowledge|Decide)</h2>", raw) == ["Decide"] and raw.count('id="decide"') == 1
+    FindingRange.objects.filter(partition=4).delete()
+    Finding.objects.filter(pk=row.pk).update(count=3)
+    raw = look("steward").get(f"/ui/findings/{row.pk}").content.decode()
+    assert "Messages by offset" in raw, "the last scan saw others too"
 
 
 @pytest.mark.parametrize(
