@@ -174,7 +174,7 @@ def _rule(item: CiFinding) -> dict[str, Any]:
         "id": item.rule,
         "shortDescription": {"text": text[:1].upper() + text[1:]},
         "fullDescription": {"text": item.why or text},
-        "help": {"text": " ".join(filter(None, (item.why, f"Cure: {item.cure}." if item.cure else ""))) or text},
+        "help": {"text": " ".join(filter(None, (item.why, f"Fix: {item.cure}." if item.cure else ""))) or text},
         "defaultConfiguration": {"level": item.level},
     }
 

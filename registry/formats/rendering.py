@@ -144,7 +144,7 @@ def rename_text(rename: SuspectedRename) -> str:
 def _rename_markdown(rename: SuspectedRename) -> str:
     lines = [f"- {plain(rename.message)} (score {rename.score:.2f})"]
     lines += [f"  {plain(rename.effect)}"] if rename.effect else []
-    lines += [f"  Cure: {plain(rename.cure)}"] if rename.cure else []
+    lines += [f"  Fix: {plain(rename.cure)}"] if rename.cure else []
     lines += [f"  Edit: {plain(rename.edit.title)}{_edit_verdict(rename)}"] if rename.edit else []
     return "  \n".join(lines)
 
@@ -156,7 +156,7 @@ def _edit_verdict(rename: SuspectedRename) -> str:
 
 def _lint_markdown(finding: LintFinding) -> str:
     where = f" at {code(finding.path)}" if finding.path else ""
-    return f"- {finding.weight} {code(finding.rule)}{where}: {plain(finding.message)}. Cure: {plain(finding.cure)}{_more(finding)}"
+    return f"- {finding.weight} {code(finding.rule)}{where}: {plain(finding.message)}. Fix: {plain(finding.cure)}{_more(finding)}"
 
 
 def _more(finding: LintFinding) -> str:
@@ -205,7 +205,7 @@ def _item_markdown(item: ReportItem) -> str:
     lines = [f"- **{item.severity} {code(item.rule)}** at {where}{position}: {reading}", f"  {plain(item.message)}"]
     lines += [f"  Why: {plain(item.why)}"] if item.why else []
     lines += [f"  Proof: {plain(_proof(item.witness))}"] if item.witness else []
-    lines += [f"  Cure: {plain(item.remedy)}"] if item.remedy else []
+    lines += [f"  Fix: {plain(item.remedy)}"] if item.remedy else []
     return "  \n".join(lines)
 
 

@@ -133,7 +133,7 @@ def test_sarif_has_a_rule_with_help_and_a_place_for_each_finding() -> None:
     assert location["artifactLocation"]["uri"] == "schemas/my%20order.avsc"
     assert location["region"]["startLine"] == 1
     helps = {rule["id"]: rule["help"]["text"] for rule in run["tool"]["driver"]["rules"]}
-    assert "Cure: give" in helps["FIELD_WITHOUT_DEFAULT"]
+    assert "Fix: give" in helps["FIELD_WITHOUT_DEFAULT"]
     assert run["properties"]["isCompatible"] is False
 
 

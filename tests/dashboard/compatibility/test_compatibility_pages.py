@@ -116,7 +116,7 @@ def test_a_rename_is_proposed_with_its_score_and_the_edit_that_accepts_it(reader
     assert re.search(r"Possible renames .* \d\d % similar .* renamed\? .* Because: the same type", text)
     assert '"aliases": ["customer_name"]' in text or '"customer_name" ] ' in text
     assert 'Readers with the new schema stop at every message written with "customer_name"' in text
-    assert 'Cure: Add the alias "customer_name" to "client_name"' in text
+    assert 'Fix: Add the alias "customer_name" to "client_name"' in text
     markdown = reader.get(f"{SUBJECT}compare?from=1&to=2&as=markdown").content.decode()
     assert "Readers with the new schema stop at every message written with" in markdown
 
