@@ -158,7 +158,7 @@
       strip.hidden = false;
       list.replaceChildren(...told.problems.slice(0, SHOWN).map(item));
       if (state.textContent !== told.summary) state.textContent = told.summary;
-      strip.dataset.verdict = told.checked ? (told.passes ? "ok" : "breaks") : "unknown";
+      strip.dataset.verdict = told.checked ? told.verdict : "unknown";
       levels.hidden = result?.dataset.result === "current"; // the report has them
       // as the server rendered it, every name escaped
       levels.replaceChildren(...new DOMParser().parseFromString(told.levels ?? "", "text/html").body.childNodes);

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Final
 
 from allauth.core.internal import ratelimit
@@ -23,6 +23,7 @@ from registry.errors import InvalidSchema, SchemaTooCostly, SchemaTooLarge
 from registry.formats.base import Edit
 from registry.formats.report import DECISIVE, ReportItem
 from registry.formats.suggested_edits import FindingRepairs
+from registry.promotions.requests.schema_changes import decided_renames
 from registry.subjects import selectors
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import parse_subject
@@ -57,7 +58,9 @@ def text_problems(request: HttpRequest) -> JsonResponse:
     form = ProblemsForm(request.POST, current="")
     if not form.run(actor, registry=registry, subject=name):
         return _refused(form)
-    return JsonResponse(_answer(form.cleaned_data["text"], form.result))
+    decided = decided_renames({registry.name}, name) if form.result.renames else {}
+    refuted = {paths for paths, decision in decided.items() if not decision.is_rename}
+    return JsonResponse(_answer(form.cleaned_data["text"], form.result, refuted))
 
 
 def _unknown(sentence: str, problems: Sequence[dict[str, Any]] = (), status: int = 200) -> JsonResponse:
@@ -76,7 +79,37 @@ def _refused(form: ProblemsForm) -> JsonResponse:
     return _unknown(gettext("Not checked: the text can’t be parsed."), [problem])
 
 
-def _answer(text: str, result: selectors.TextProblems) -> dict[str, Any]:
+def _answer(text: str, result: selectors.TextProblems, refuted: Container[tuple[str, str]]) -> dict[str, Any]:
+    problems = _findings(text, result)
+    problems += _renames(text, result, refuted, MAX_INSERTED - sum(_inserted(row["repairs"]) for row in problems))
+    problems += [
+        {**_place(text, advice.line, advice.column), "severity": "info", "repairs": []}
+        | {"sentence": gettext("Advice: %(message)s.") % {"message": advice.message}}
+        for advice in result.lint
+    ]
+    del problems[MAX_PROBLEMS:]
+    levels = level_results(result.levels, result.config.level)
+    verdict = next(level.verdict for level in levels if level.configured)
+    broken, risky = (sum(problem["severity"] == severity for problem in problems) for severity in ("error", "warning"))
+    shown, summary = verdict, gettext("no problems.")
+    if broken:
+        summary = counted(broken, "%(n)s problem.", "%(n)s problems.")
+    elif risky:
+        shown = Verdict.CARE if verdict is Verdict.OK else verdict
+        summary = counted(risky, "%(n)s warning.", "%(n)s warnings.")
+    return {
+        "checked": True,
+        "passes": verdict is Verdict.OK,
+        "verdict": shown.code,
+        "summary": gettext("%(verdict)s under %(level)s: %(problems)s")
+        % {"verdict": shown.look.word, "level": result.config.level, "problems": summary},
+        "problems": problems,
+        "levels": render_to_string("components/level_strip.html", {"levels": levels}),
+    }
+
+
+def _findings(text: str, result: selectors.TextProblems) -> list[dict[str, Any]]:
+    """Return the findings of the level, each once, with their repairs."""
     report = result.levels.reports[result.config.level]
     repairs = {_key(entry.item): entry for entry in result.repairs}
     budget, problems, seen = MAX_INSERTED, list[dict[str, Any]](), set[Any]()
@@ -84,46 +117,51 @@ def _answer(text: str, result: selectors.TextProblems) -> dict[str, Any]:
         if _key(item) in seen or len(problems) == MAX_PROBLEMS:
             continue
         seen.add(_key(item))
-        severity = "error" if item.severity in DECISIVE[report.profile] else "warning"
-        mended = list(_repairs(text, repairs[_key(item)], budget)) if _key(item) in repairs else []
-        budget -= sum(len(repair["change"]["insert"]) for repair in mended)
-        question = repairs[_key(item)].question if _key(item) in repairs else ""
+        entry = repairs.get(_key(item), FindingRepairs(item))
+        mended = list(_repairs(text, zip(entry.edits, entry.passes, strict=True), budget))
+        budget -= _inserted(mended)
         sentence = f"{DIRECTIONS[item.direction]}: {item.message}."
-        if question:
+        if entry.question:
             sentence = gettext("%(sentence)s Renamed or removed? %(question)s.") % {
                 "sentence": sentence,
-                "question": f"{question[:1].upper()}{question[1:]}",
+                "question": _sentence_case(entry.question),
             }
+        severity = "error" if item.severity in DECISIVE[report.profile] else "warning"
         place = _place(text, item.line, item.column)
         problems.append({**place, "severity": severity, "sentence": sentence, "repairs": mended})
-    problems += [
-        {**_place(text, advice.line, advice.column), "severity": "info", "repairs": []}
-        | {"sentence": gettext("Advice: %(message)s.") % {"message": advice.message}}
-        for advice in result.lint[: MAX_PROBLEMS - len(problems)]
-    ]
-    levels = level_results(result.levels, result.config.level)
-    verdict = next(level.verdict for level in levels if level.configured)
-    broken = sum(problem["severity"] == "error" for problem in problems)
-    return {
-        "checked": True,
-        "passes": verdict is Verdict.OK,
-        "summary": gettext("%(verdict)s under %(level)s: %(problems)s")
-        % {
-            "verdict": verdict.look.word,
-            "level": result.config.level,
-            "problems": counted(broken, "%(n)s problem.", "%(n)s problems.") if broken else gettext("no problems."),
-        },
-        "problems": problems,
-        "levels": render_to_string("components/level_strip.html", {"levels": levels}),
-    }
+    return problems
+
+
+def _renames(
+    text: str, result: selectors.TextProblems, refuted: Container[tuple[str, str]], budget: int
+) -> Iterator[dict[str, Any]]:
+    """Yield the likely renames that no finding asks about, because the new field can be read without the old one."""
+    asked = {entry.question for entry in result.repairs}
+    for rename, position in result.renames:
+        if rename.message in asked or (rename.from_path, rename.path) in refuted:
+            continue
+        mended = list(_repairs(text, [(rename.edit, rename.passes)] if rename.edit else [], budget))
+        budget -= _inserted(mended)
+        words = {"question": _sentence_case(rename.message), "effect": rename.effect}
+        sentence = gettext("Renamed or removed? %(question)s. %(effect)s") % words
+        place = _place(text, *(position or (None, None)))
+        yield {**place, "severity": "warning", "sentence": sentence, "repairs": mended}
 
 
 def _key(item: ReportItem) -> tuple[str, str, str]:
     return item.rule, item.named_path, item.direction
 
 
-def _repairs(text: str, entry: FindingRepairs, budget: int) -> Iterator[dict[str, Any]]:
-    for edit, passes in zip(entry.edits, entry.passes, strict=True):
+def _sentence_case(message: str) -> str:
+    return f"{message[:1].upper()}{message[1:]}"
+
+
+def _inserted(repairs: Iterable[dict[str, Any]]) -> int:
+    return sum(len(repair["change"]["insert"]) for repair in repairs)
+
+
+def _repairs(text: str, edits: Iterable[tuple[Edit, bool | None]], budget: int) -> Iterator[dict[str, Any]]:
+    for edit, passes in edits:
         change = _change(text, edit)
         budget -= len(change["insert"])
         if budget >= 0:

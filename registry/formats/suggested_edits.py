@@ -55,6 +55,7 @@ class SuspectedRename:
     effect: str = ""
     cure: str = ""
     passes: bool | None = None
+    pointer: str = ""
 
     @property
     def from_path(self) -> str:
@@ -116,7 +117,7 @@ class Patch:
 
 @dataclass(frozen=True, slots=True)
 class FindingRepairs:
-    """The edits that each remove one decisive finding, the safest first; none of them depends on another.
+    """The edits that each remove one finding, the safest first; none of them depends on another.
 
     `question` names a likely rename, because only people know whether the field was renamed or removed. `passes` has
     for each edit whether the level then passes.
@@ -162,6 +163,7 @@ def renames_of(
             after=str(item.after),
             effect=item.effect,
             cure=item.cure,
+            pointer=item.pointer_new or "",
         )
         for index, (score, item) in enumerate(suspected)
     )
@@ -216,7 +218,7 @@ def patch_of(
 def repairs_of(
     format: SchemaFormat, new: ParsedSchema, history: History, level: str, *, parse: Parse, profile: Profile
 ) -> tuple[FindingRepairs, ...]:
-    """Return the repairs of the first decisive findings under a level, worst version first.
+    """Return the repairs of the first findings under a level that break readers or lose values, worst version first.
 
     A rename that is likely comes before an edit that keeps all data, and that before one that invents a value.
     """
@@ -229,7 +231,7 @@ def repairs_of(
         if len(repairs) == most:
             break
         key = (item.rule, item.named_path, item.direction)
-        is_repairable = item.severity in DECISIVE[profile] and finding.kind != "SCHEMA_TYPE_CHANGED"
+        is_repairable = item.severity in DECISIVE["semantic"] and finding.kind != "SCHEMA_TYPE_CHANGED"
         if is_repairable and key not in repairs:
             repairs[key] = _repairs_of_item(patcher, _EditedSchema((), new, checker, report), item, finding, renames)
     return tuple(repairs.values())
@@ -248,14 +250,23 @@ def _repairs_of_item(
     renames: Sequence[SuspectedRename],
 ) -> FindingRepairs:
     about = [rename for rename in renames if _is_about(item, rename.after) or _is_about(item, rename.before)]
-    edits, passes = list[Edit](), list[bool]()
-    for edit in (*(rename.edit for rename in about), patcher.repair(current, item, finding)):
-        edited = patcher.edited((), edit) if edit and edit.text not in {other.text for other in edits} else None
-        if edit is None or edited is None or any(_is_same(item, other) for other in edited.report.breaks):
-            continue
-        edits.append(edit)
-        passes.append(edited.report.is_compatible)
-    return FindingRepairs(item, tuple(edits), tuple(passes), about[0].message if about else "")
+    tried = [patcher.declared(rename, item) for rename in about]
+    own = patcher.repair(current, item, finding)
+    if own and not any(edited and edited.schema.text == own.text for edited in tried):
+        tried.append(patcher.edited((), own))
+    mended = [edited for edited in tried if edited and not any(_is_same(item, other) for other in edited.report.items)]
+    return FindingRepairs(
+        item,
+        tuple(_joined(edited.edits) for edited in mended),
+        tuple(edited.report.is_compatible for edited in mended),
+        about[0].message if about else "",
+    )
+
+
+def _joined(edits: Sequence[Edit]) -> Edit:
+    """Return successive edits as one."""
+    titles, effects = (dict.fromkeys(getattr(edit, name) for edit in edits) for name in ("title", "effect"))
+    return replace(edits[-1], title="; ".join(titles), effect=" ".join(effects))
 
 
 def _is_same(item: ReportItem, other: ReportItem) -> bool:
@@ -321,6 +332,13 @@ class _Patcher:
             if following is not None:
                 return following
         return None
+
+    def declared(self, rename: SuspectedRename, item: ReportItem) -> _EditedSchema | None:
+        """Return the schema with the rename declared, and with the edits of the new field that a finding needs."""
+        renamed = self.edited((), rename.edit) if rename.edit else None
+        if renamed is None or not any(_is_same(item, other) for other in renamed.report.items):
+            return renamed
+        return self._with_edits_of_field(renamed, rename, {renamed.schema.text})
 
     def _with_edits_of_field(
         self, renamed: _EditedSchema, rename: SuspectedRename, texts: set[str]

@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import logging
+import re
 import time
 from collections.abc import Callable
+from html import unescape
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -58,6 +60,15 @@ def test_a_frame_and_a_foreign_script_are_refused_everywhere(db: None) -> None:
         for directive in ("default-src 'none'", "base-uri 'none'", "frame-ancestors 'none'", "form-action 'self'"):
             assert directive in policy
         assert "unsafe" not in policy
+
+
+def test_the_description_of_the_api_runs_under_the_policy(db: None) -> None:
+    page = Client().get("/api/v1/docs/").content.decode()
+    scripts = re.findall(r"<script\b([^>]*)>", page)
+    assert scripts and all(' src="/' in script for script in scripts), "the policy refuses scripts in the page"
+    (setup,) = re.findall(r'src="([^"]*script=[^"]*)"', page)
+    answer = Client().get(unescape(setup))
+    assert answer["Content-Type"].startswith("application/javascript") and b"/api/v1/schema" in answer.content
 
 
 @pytest.mark.parametrize(

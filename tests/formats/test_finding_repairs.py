@@ -13,6 +13,7 @@ from registry.formats.avro.repair import EFFECTS as AVRO_EFFECTS
 from registry.formats.avro.repair import IN_READER, IN_WRITER
 from registry.formats.json_schema import repair as json_repair
 from registry.formats.protobuf import repair as protobuf_repair
+from registry.formats.report import Profile
 from registry.formats.suggested_edits import Patch, PatchStep
 
 pytestmark = pytest.mark.requirement("GOO-2")
@@ -31,11 +32,13 @@ ALIAS_EFFECT = "Old data is read under the new name. Old readers know no alias: 
 PROTO = 'syntax = "proto3";\npackage shop;\nmessage Order {\n  string id = 1;\n  string note = 2;\n}\n'
 
 
-def repairs(schema_type: str, old: str, new: str, level: str) -> tuple[suggested_edits.FindingRepairs, ...]:
+def repairs(
+    schema_type: str, old: str, new: str, level: str, profile: Profile = "confluent"
+) -> tuple[suggested_edits.FindingRepairs, ...]:
     engine = FORMATS[schema_type]
     history = [(1, engine.parse(old, ()))]
     parse = partial(engine.parse, references=())
-    return suggested_edits.repairs_of(engine, parse(new), history, level, parse=parse, profile="confluent")
+    return suggested_edits.repairs_of(engine, parse(new), history, level, parse=parse, profile=profile)
 
 
 def avro(old: object, new: object, level: str) -> tuple[suggested_edits.FindingRepairs, ...]:
@@ -81,6 +84,50 @@ def test_a_reused_number_is_reserved_and_the_loss_is_said() -> None:
     (edit,) = finding.edits
     assert "reserved 2;" in edit.text and 'then no longer holds what "note" held' in edit.title
     assert edit.is_invented and edit.effect.startswith("Old data under the old number is skipped, never misread")
+
+
+@pytest.mark.parametrize("profile", ["confluent", "semantic"])
+def test_numbers_that_two_fields_swapped_are_given_back(profile: Profile) -> None:
+    old = PROTO.replace("string id", "int64 id")
+    swapped = old.replace("id = 1", "id = 2").replace("note = 2", "note = 1")
+    findings = repairs("PROTOBUF", old, swapped, "FULL", profile=profile)
+    assert {finding.item.severity for finding in findings} == {"break", "value loss"} or profile == "semantic"
+    for finding in findings:
+        (edit,) = finding.edits
+        assert edit.text == old and not edit.is_invented and all(finding.passes)
+        assert edit.title in (
+            'give "id" the number 1, "note" the number 2 again',
+            'give "note" the number 2, "id" the number 1 again',
+        )
+        assert edit.effect.startswith("Old data is read under the number that it was written with")
+
+
+def test_fields_that_left_a_oneof_go_back_for_old_readers() -> None:
+    old = PROTO.replace("string note = 2;", "oneof text { string note = 2; string link = 3; }")
+    new = PROTO.replace("string note = 2;", "string note = 2; string link = 3;")
+    finding, *_ = repairs("PROTOBUF", old, new, "FORWARD")
+    assert finding.edits[0].title == 'put note, link into the oneof "text"'
+    assert finding.edits[0].effect.startswith("New data has at most one of these fields")
+
+
+@pytest.mark.parametrize("required", [["id", "email"], ["id"]])
+def test_a_renamed_property_keeps_its_old_name_beside_it(required: list[str]) -> None:
+    old = {"type": "object", "properties": {"email_address": {"type": "string"}, "id": {"type": "integer"}}}
+    new = {**old, "properties": {"email": {"type": "string"}, "id": {"type": "integer"}}, "required": required}
+    finding = repairs("JSON", json.dumps({**old, "required": ["id", "email_address"]}), json.dumps(new), "BACKWARD")[0]
+    assert finding.question
+    first = finding.edits[0]
+    assert first.title.startswith('keep "email_address" as deprecated beside "email"') and finding.passes[0]
+    assert first.effect.startswith('Old data keeps its values under "email_address".')
+    assert json.loads(first.text)["properties"].keys() == {"email", "id", "email_address"}
+
+
+def test_a_property_that_closed_readers_refuse_can_not_be_written() -> None:
+    old = {"type": "object", "properties": {"id": {"type": "string"}}, "additionalProperties": False}
+    new = {**old, "properties": {**old["properties"], "sku": {"type": "string"}}}  # type: ignore[dict-item]
+    (finding,) = repairs("JSON", json.dumps(old), json.dumps(new), "FORWARD")
+    assert finding.edits[0].title == 'remove the property "sku"'
+    assert finding.edits[0].effect == "Old readers accept all new data, which can't have these properties."
 
 
 def test_a_required_property_becomes_optional() -> None:

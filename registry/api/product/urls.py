@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.urls import path, re_path
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from registry.api.product import (
     administration,
@@ -39,7 +39,7 @@ urlpatterns = [
     path("owners", administration.Owners.as_view()),
     path("owners/<int:ownership_id>", administration.OwnerOne.as_view()),
     path("schema", SpectacularAPIView.as_view(authentication_classes=[]), name="openapi"),
-    path("docs/", SpectacularSwaggerView.as_view(url_name="openapi", authentication_classes=[]), name="docs"),
+    path("docs/", SpectacularSwaggerSplitView.as_view(url_name="openapi", authentication_classes=[]), name="docs"),
     path("board", board.Board.as_view()),
     path("can-promote", board.CanPromote.as_view()),
     path("compatibility-reports", compatibility.CompatibilityReports.as_view()),

@@ -141,7 +141,8 @@ def repair(
             if not title or edit.text == schema.text or not _passes(whole, edit.text, policy):
                 continue
             changed = _parsed(own, edit.text)
-            suggestion = Edit(title, edit.text, effect=EFFECTS[step])
+            effect = EFFECTS[remove_properties if step is remove_property and not is_reader else step]
+            suggestion = Edit(title, edit.text, effect=effect)
             if back is None or changed is None or len(_breaks_back(changed, whole, policy)) <= back:
                 return suggestion
             fallback = fallback or suggestion

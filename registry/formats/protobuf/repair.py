@@ -35,6 +35,7 @@ from registry.formats.protobuf.verdict import judge
 _NAME: Final = 1
 _NUMBER: Final = 3
 _NEW_NUMBER: Final = " the new number "
+_FORMER_NUMBER: Final = " the number "
 _LOSS: Final = " then no longer holds"
 
 
@@ -78,9 +79,12 @@ def repair(schema: Schema, other: Schema, finding: Incompatibility, *, is_reader
         return None
     if edited is None or title is None or _is_there(edited, job):
         return None
-    step = _new_number if _NEW_NUMBER in title else _EDITS[finding.rule]
+    step = _EDITS[finding.rule]
+    if _NEW_NUMBER in title or _FORMER_NUMBER in title:
+        step = _new_number if _NEW_NUMBER in title else _number
+    effect = _FOR_OLD_READERS if step is _oneof and not is_reader else _EFFECTS[step]
     # old data has nothing under a new number: readers get the default of the type
-    return Edit(title, text, is_invented=_LOSS in title, effect=_EFFECTS[step])
+    return Edit(title, text, is_invented=_LOSS in title, effect=effect)
 
 
 def _is_there(edited: Schema, job: Job) -> bool:
@@ -297,11 +301,20 @@ def _rename(job: Job, editor: Editor) -> str | None:
 
 
 def _number(job: Job, editor: Editor) -> str | None:
-    mine, other = job.mine_field, job.other_field
-    if mine is None or other is None:
-        return None
-    editor.replace(*editor.place(mine.pointer, _NUMBER), str(other.number))
-    return f'give "{mine.name}" the number {other.number} again'
+    """Give a field its number on the other side again, and also the fields that have taken those numbers."""
+    field, message = job.mine_field, holder_at(job.mine, job.mine_pointer)
+    theirs = holder_at(job.other, job.other_pointer)
+    numbers = {other.name: other.number for other in theirs.fields} if theirs is not None else {}
+    moved: list[Field] = []
+    while field is not None and message is not None and field not in moved:
+        if numbers.get(field.name, field.number) == field.number:
+            return None  # its number is taken by a field that the other side has there, or lacks
+        moved.append(field)
+        field = message.numbered(numbers[field.name])
+    for field in moved:
+        editor.replace(*editor.place(field.pointer, _NUMBER), str(numbers[field.name]))
+    pairs = (f'"{field.name}"{_FORMER_NUMBER}{numbers[field.name]}' for field in moved)
+    return f"give {', '.join(pairs)} again" if moved else None
 
 
 def _new_number(job: Job, editor: Editor) -> str | None:
@@ -309,6 +322,8 @@ def _new_number(job: Job, editor: Editor) -> str | None:
     other = holder_at(job.other, job.other_pointer)
     if mine is None or message is None or other is None:
         return None
+    if any(field.name == mine.name for field in other.fields) and (former := _number(job, editor)):
+        return former
     number = max((*message.by_number, *other.by_number)) + 1
     while 19_000 <= number < 20_000 or message.is_reserved(number) or other.is_reserved(number):
         number += 1
@@ -374,6 +389,7 @@ _EDITS: Final[Mapping[str, Callable[[Job, Editor], str | None]]] = {
     "ENUM_VALUE_RENUMBERED": _enum_numbers,
 }
 
+_FOR_OLD_READERS: Final = "New data has at most one of these fields, as old readers expect. Old data isn't affected."
 #: what each edit does to old data and old readers
 _EFFECTS: Final[Mapping[Callable[[Job, Editor], str | None], str]] = {
     _package: "Old and new programs know the messages by the same names.",

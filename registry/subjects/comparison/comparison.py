@@ -18,7 +18,7 @@ from registry.formats.lint import TAG_RULES, LintFinding
 from registry.formats.policies import PolicyReport
 from registry.formats.report import Profile, Report
 from registry.formats.schema_format import RESTRICTED
-from registry.formats.suggested_edits import FindingRepairs
+from registry.formats.suggested_edits import FindingRepairs, SuspectedRename
 from registry.subjects.engine import schema_engine
 from registry.subjects.lifecycle.notes import note_of
 from registry.subjects.models import Registry, Schema, SchemaVersion, Subject
@@ -205,12 +205,13 @@ def check_text(
 
 @dataclass(frozen=True)
 class TextProblems:
-    """The findings of a text under a level, all seven levels, advice, and the repairs of each decisive finding."""
+    """The findings of a text under a level, all seven levels, advice, repairs, and likely renames with their places."""
 
     config: effective_policy.EffectiveConfig
     levels: LevelOverview
     lint: tuple[LintFinding, ...]
     repairs: tuple[FindingRepairs, ...]
+    renames: tuple[tuple[SuspectedRename, tuple[int, int] | None], ...] = ()
 
 
 def find_problems(
@@ -232,14 +233,17 @@ def find_problems(
     resolved, schema, config = _read(registry, subject, text, schema_type, references, profile or None, level or None)
     history = _live_history(registry, subject)
     levels = schema_engine.check_all_levels(schema, history, profile=config.profile)
-    passes = levels.reports[config.level].is_compatible
+    repairs: tuple[FindingRepairs, ...] = ()
+    if levels.reports[config.level].items:
+        repairs = schema_engine.repairs_of(schema, history, config.level, references=resolved, profile=config.profile)
+    is_comparable = bool(history) and history[-1][1].schema_type == schema.schema_type
+    renames = schema_engine.suspected_renames(history[-1][1], schema) if is_comparable else ()
     return TextProblems(
         config=config,
         levels=levels,
         lint=_applicable_advice(schema_engine.lint(schema), registry, subject),
-        repairs=()
-        if passes
-        else schema_engine.repairs_of(schema, history, config.level, references=resolved, profile=config.profile),
+        repairs=repairs,
+        renames=tuple((rename, schema_engine.position(schema, rename.pointer)) for rename in renames),
     )
 
 

@@ -14,7 +14,7 @@ from registry.formats import format_of
 from registry.formats.assessment import Disagreement
 from registry.formats.base import Answer, Difference, Judgement, OutlineField, ParsedSchema, Reference, Truth
 from registry.formats.report import Direction, Profile, Report, ReportItem
-from registry.formats.suggested_edits import SuspectedRename, renames_of
+from registry.formats.suggested_edits import SuspectedRename
 from registry.subjects.comparison.comparison import Comparison
 from registry.subjects.engine import schema_engine
 from registry.subjects.models import Registry
@@ -199,11 +199,7 @@ def _proved(result: _PairResult, old: ParsedSchema, new: ParsedSchema, version: 
         backward=reports["BACKWARD"],
         forward=reports["FORWARD"],
         disagreements=tuple(disagreements),
-        renames=renames_of(
-            result.differences,
-            lambda item: schema_engine.accept_rename(old, new, item),
-            lambda: len(schema_engine.outline(new)),
-        ),
+        renames=schema_engine.suspected_renames(old, new),
     )
 
 

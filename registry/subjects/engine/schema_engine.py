@@ -32,7 +32,7 @@ from registry.formats.policies import POLICIES, PolicyReport
 from registry.formats.read_modify_write import Reset, Simulation
 from registry.formats.report import Profile, Report
 from registry.formats.schema_format import SchemaFormat
-from registry.formats.suggested_edits import FindingRepairs
+from registry.formats.suggested_edits import FindingRepairs, SuspectedRename
 from registry.formats.tags import EntityTags, changes_of
 from registry.sandbox import WeighedCache
 from registry.sandbox.codec import Source
@@ -235,6 +235,13 @@ def accept_rename(old: ParsedSchema, new: ParsedSchema, suspected: Difference) -
     return _edits.get(key, lambda: _verb("accept_rename", old, new, suspected))
 
 
+def suspected_renames(old: ParsedSchema, new: ParsedSchema) -> tuple[SuspectedRename, ...]:
+    """Return the suspected renames between two versions, likeliest first, with the edits that would declare them."""
+    return suggested_edits.renames_of(
+        diff(old, new), lambda item: accept_rename(old, new, item), lambda: len(outline(new))
+    )
+
+
 def edit_field(schema: ParsedSchema, path: str, edit: FieldEdit) -> Edit:
     """Return the schema with one field changed. Raises InvalidSchema."""
     edited: Edit = _verb("edit_field", schema, path, edit)
@@ -307,7 +314,7 @@ def _assess(
 def repairs_of(
     new: ParsedSchema, history: History, level: str, *, references: Sequence[ResolvedReference], profile: Profile
 ) -> tuple[FindingRepairs, ...]:
-    """Return the edits that each remove one decisive finding of a new schema, the safest first."""
+    """Return the edits that each remove one finding of a new schema, the safest first."""
     if _place([new, *(old for _, old in history)]) != "process":
         repairs: tuple[FindingRepairs, ...] = _with_history("repairs_of", new, history, level, profile=profile)
         return repairs

@@ -14,6 +14,7 @@ from dashboard.compatibility import text_problems
 from registry.access.models import RoleGrant
 from registry.access.roles import Actor
 from registry.errors import SchemaTooCostly, Unavailable
+from registry.promotions.requests.schema_changes import decide_rename
 from registry.subjects.engine import schema_engine
 from registry.subjects.services import register_version
 from registry.subjects.versions.qualified_names import SubjectName
@@ -57,11 +58,58 @@ def test_a_rename_is_underlined_and_its_first_repair_is_the_alias(reader: Client
     assert alias["title"] == 'add the alias "email_address"' and alias["passes"]
     assert "Old readers know no alias" in alias["effect"]
     assert 'readers get "" instead of the data of "email_address"' in default["title"]
-    units = NEW.encode("utf-16-le")
-    change = alias["change"]
-    mended = units[: 2 * change["from"]] + change["insert"].encode("utf-16-le") + units[2 * change["to"] :]
-    assert sent(reader, mended.decode("utf-16-le"))["passes"]
+    fixed = sent(reader, mended(NEW, alias["change"]))
+    assert fixed["passes"] and fixed["verdict"] == "ok"
+    assert fixed["summary"] == "Compatible under BACKWARD: no problems."
     assert answer["levels"].count("<li") == 7
+
+
+def mended(text: str, change: dict[str, Any]) -> str:
+    units = text.encode("utf-16-le")
+    inserted = change["insert"].encode("utf-16-le")
+    return (units[: 2 * change["from"]] + inserted + units[2 * change["to"] :]).decode("utf-16-le")
+
+
+MOVED = 'syntax = "proto3"; message Order { string id = 1; string note = 2; }'
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "repair"),
+    [
+        (OLD, NEW.replace('"type": "string"', '"type": "string", "default": ""'), 'add the alias "email_address"'),
+        (MOVED, MOVED.replace("note = 2", "note = 3"), 'give "note" the number 2 again'),
+        (MOVED, MOVED.replace("note = 2", "notes = 3"), 'give "notes" the number 2, which "note" had'),
+    ],
+)
+def test_a_text_that_passes_but_loses_values_is_never_green(
+    reader: Client, person: Callable[[str], Actor], old: str, new: str, repair: str
+) -> None:
+    schema_type = "PROTOBUF" if old == MOVED else "AVRO"
+    values = {"subject": "kept-value", "schema_type": schema_type}
+    name = SubjectName(".", "kept-value")
+    register_version(registry="dev", subject=name, text=old, schema_type=schema_type, by=person("steward"))
+    answer = sent(reader, new, **values)
+    assert answer["passes"] and answer["verdict"] == "care"
+    assert answer["summary"] == "Needs care under BACKWARD: 1 warning."
+    problem = answer["problems"][0]
+    assert problem["severity"] == "warning"
+    assert ("Renamed or removed?" in problem["sentence"]) == (repair != 'give "note" the number 2 again')
+    assert problem["repairs"][0]["title"].startswith(repair) and problem["repairs"][0]["effect"]
+    fixed = sent(reader, mended(new, problem["repairs"][0]["change"]), **values)
+    assert fixed["passes"] and not any("Renamed or removed?" in row["sentence"] for row in fixed["problems"])
+    if "Renamed" in problem["sentence"]:
+        paths = ("Customer.email_address", "Customer.email") if old == OLD else ("Order.note", "Order.notes")
+        from_path, to_path = paths
+        decide_rename(
+            registry="dev",
+            subject=name,
+            from_path=from_path,
+            to_path=to_path,
+            is_rename=False,
+            reason="two things",
+            by=person("steward"),
+        )
+        assert sent(reader, new, **values)["summary"] == "Compatible under BACKWARD: no problems."
 
 
 @pytest.mark.parametrize(
