@@ -73,7 +73,23 @@
     },
   };
   const DEFINED = {
-    AVRO: /"name"\s*:\s*"([\w.]+)"/g, JSON: /"(?:\$defs|definitions)"\s*:\s*\{\s*"([^"]+)"/g, PROTOBUF: /\b(?:message|enum)\s+(\w+)/g,
+    AVRO: (text) => [...text.matchAll(/"name"\s*:\s*"([\w.]+)"/g)].map(([, name]) => name),
+    JSON: (text) => definitions(text),
+    PROTOBUF: (text) => [...text.matchAll(/\b(?:message|enum)\s+(\w+)/g)].map(([, name]) => name),
+  };
+  // The pointers to what a JSON Schema defines for itself. The text may be unfinished, so it is read token by token.
+  const definitions = (text) => {
+    const names = [];
+    let [depth, key, within] = [0, "", ""];
+    for (const [token, name, colon] of text.matchAll(/"((?:[^"\\]|\\.)*)"(?:\s*(:))?|[{}[\]]/g)) {
+      if (token === "{" || token === "[") {
+        depth += 1;
+        if (depth === 2) within = token === "{" && /^(\$defs|definitions)$/.test(key) ? key : "";
+      } else if (token === "}" || token === "]") depth -= 1;
+      else if (colon && depth === 1) key = name;
+      else if (colon && depth === 2 && within) names.push(`#/${within}/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`);
+    }
+    return names;
   };
   const SEARCHED = 200_000;
 
@@ -87,7 +103,7 @@
     const [, key] = /"([\w$]+)"\s*:\s*(?:\[[^\]{}]*)?$/.exec(before) ?? [];
     const text = context.state.sliceDoc(0, SEARCHED);
     const references = [...form.querySelectorAll("[name=ref_name]")].map((field) => field.value.trim()).filter(Boolean);
-    const names = [...new Set([...text.matchAll(DEFINED[format])].map(([, name]) => (format === "JSON" ? `#/$defs/${name}` : name)))];
+    const names = [...new Set(DEFINED[format](text))];
     const named = [...names.map((label) => ({ label, type: "class" })), ...references.map((label) => ({ label, type: "namespace" }))];
     const plain = (labels, type) => labels.map((label) => ({ label, type }));
     const types = plain(known.types, "type");

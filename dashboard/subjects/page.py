@@ -277,12 +277,15 @@ def _reading_error(whole: _Subject, info: selectors.VersionInfo) -> SchemadeskEr
 
 def _unreadable(info: selectors.VersionInfo, error: SchemadeskError) -> Problem:
     position = error if isinstance(error, InvalidSchema) and error.line else None
+    what = gettext("Version %(version)s can’t be read as %(format)s.")
     cure = gettext("Its text is shown as stored. Register a valid version after it, and retire this one.")
     if isinstance(error, SchemaTooCostly):
         cure = gettext("Its text is shown as stored. The operator of this server sets the limits for time and memory.")
+    elif not isinstance(error, InvalidSchema):  # such as no free process: nothing is known of the text
+        what = gettext("Version %(version)s wasn’t read as %(format)s.")
+        cure = gettext("Its text is shown as stored, and wasn’t checked. Load the page again in a moment.")
     return Problem(
-        what=gettext("Version %(version)s can’t be read as %(format)s.")
-        % {"version": info.version, "format": format_name(info.schema.schema_type)},
+        what=what % {"version": info.version, "format": format_name(info.schema.schema_type)},
         where=gettext("line %(line)s, column %(column)s") % {"line": position.line, "column": position.column}
         if position
         else "",

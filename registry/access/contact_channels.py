@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Final
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from registry.errors import InvalidInput
 
@@ -15,6 +15,16 @@ _URL: Final = re.compile(r"https?://[^\s/?#@\\<>\"']+(?:[/?#][^\s\\<>\"]*)?", re
 _MAIL: Final = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*", re.ASCII)
 
 
+def _is_url(text: str) -> bool:
+    if not _URL.fullmatch(text):
+        return False
+    try:
+        parts = urlsplit(text)
+        return bool(parts.hostname) and parts.port != 0
+    except ValueError:  # half an IPv6 address, or no such port
+        return False
+
+
 def clean_channel(text: str) -> str:
     """Return the channel as stored, "" for none. Raises InvalidInput."""
     channel = text.strip()
@@ -22,8 +32,8 @@ def clean_channel(text: str) -> str:
         raise InvalidInput(
             f"The channel has {len(channel)} characters. At most {MAX_CHANNEL} are allowed.", field="channel"
         )
-    kinds = (_NAME, _URL, _MAIL)
-    if not channel or (channel.isprintable() and any(kind.fullmatch(channel) for kind in kinds)):
+    is_known = _is_url(channel) or any(kind.fullmatch(channel) for kind in (_NAME, _MAIL))
+    if not channel or (channel.isprintable() and is_known):
         return channel
     raise InvalidInput(
         "Give the URL of a chat (https://…), an email address, or a name such as #orders.", field="channel"
@@ -32,6 +42,6 @@ def clean_channel(text: str) -> str:
 
 def channel_url(channel: str) -> str:
     """Return the URL that opens a channel; "" for a name."""
-    if _URL.fullmatch(channel):
+    if _is_url(channel):
         return channel
     return f"mailto:{quote(channel, safe='@+')}" if _MAIL.fullmatch(channel) else ""

@@ -23,6 +23,7 @@ VALID = {
     "#größe-1": "",
     "https://chat.example/orders?a=1#x": "https://chat.example/orders?a=1#x",
     "HTTP://chat:8065/team": "HTTP://chat:8065/team",
+    "http://[::1]:8065/team": "http://[::1]:8065/team",
     "orders@example.com": "mailto:orders@example.com",
     "a.b+c@host": "mailto:a.b+c@host",
 }
@@ -30,6 +31,7 @@ INVALID = (
     "javascript:alert(1)", "JAVASCRIPT:alert(1)//https://a", "data:text/html,x", "https://", "https://a b", "https://me:pw@chat.example",
     "https://chat.example\\@evil.example", "//chat.example", "https:///x", "mailto:a@b", "a@b?bcc=c@d", "a@b,c@d", "orders", "#", "# orders",
     "#a\u202eb", "https://a/\u202eb", "#a\nb", "https://a/\0", '#"', "https://a/<b>", "https://a/" + "x" * 300, "@orders", "/ui/home",
+    "http://[::1", "https://chat.example:70000/",
 )  # fmt: skip
 
 

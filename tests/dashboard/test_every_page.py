@@ -338,7 +338,7 @@ def test_a_failed_demo_can_be_loaded_again_beside_what_it_loaded(
 def test_home_does_not_call_data_clean_that_was_not_scanned(
     look: Callable[[str], Client], content: dict[str, int]
 ) -> None:
-    client, unknown = look("approver"), "No source has been scanned yet, so drift is unknown."
+    client, unknown = look("approver"), "No source that you can see has been scanned yet, so drift is unknown."
     Finding.objects.all().delete()
     text = client.get("/ui/").content.decode()
     assert "No open findings in the scanned sources." in text and unknown not in text

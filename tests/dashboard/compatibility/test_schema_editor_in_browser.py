@@ -143,6 +143,8 @@ def test_types_and_names_are_completed(signed_in: Callable[..., Page]) -> None:
         ("AVRO", '{"type": "long", "logicalType": ', '"timestamp-mil', "timestamp-millis"),
         ("AVRO", '{"type": "record", "name": "P", "fields": [{"name": "a", "type": ', '"com.', "com.example.Address"),
         ("JSON", "{", '"addi', "additionalProperties"),
+        ("JSON", '{"$defs": {"A": {"$defs": {"C": {}}}, "B": {}}, "$ref": ', '"#/$defs/B', "#/$defs/B"),
+        ("JSON", '{"definitions": {"a/b": {"type": "object"}}, "$ref": ', '"#/', "#/definitions/a~1b"),
         ("PROTOBUF", "message Order {} message Cart { ", "Ord", "Order"),
     ):
         page.get_by_label("Format").select_option(schema_type)

@@ -36,7 +36,7 @@ UNSAFE = (
     "java&#10;script:alert(1)", "java&Tab;script:alert(1)", "&#1;javascript:alert(1)", "<java\tscript:alert(1)>",
     "\\javascript:alert(1)", "%6Aavascript:alert(1)", "data:text/html;base64,PHN2Zz4=", "data:image/png;base64,AAAA",
     "vbscript:x", "file:///etc/passwd", "//evil.example", "/\\evil.example", "/&#92;evil.example", "\\\\evil.example",
-    "ftp://a", "x", "../logout", "#note", "?q=1", "http:evil.example", "blob:https://a/b",
+    "ftp://a", "x", "../logout", "/ui/../api/v1", "/ui/%2E./x", "/..", "#note", "?q=1", "http:evil.example", "blob:https://a/b",
 )  # fmt: skip
 BLOCKS = {
     "One\ntwo\n\n- a\n- **b**\n\n\n": '<p class="whitespace-pre-line">One\ntwo</p><ul class="dashes"><li>a</li><li><strong>b</strong></li></ul>',

@@ -8,6 +8,7 @@ import json
 import re
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -22,8 +23,10 @@ from registry.access.name_patterns import name_pattern
 from registry.access.roles import Actor
 from registry.drift.models import Cluster, Source, Topic
 from registry.drift.usage.subject_topics import carrying_topics, own_topics
+from registry.errors import Unavailable
 from registry.formats.compatibility import LEVELS
 from registry.search.services import index_stale
+from registry.subjects import selectors
 from registry.subjects.engine import schema_engine
 from registry.subjects.models import Registry, SchemaVersion
 from registry.subjects.policy.effective_policy import EffectiveConfig, OwnConfig, config_and_settings
@@ -442,6 +445,21 @@ def test_a_schema_that_is_too_costly_is_shown_as_text(
     selected = page_of(response).selected
     assert selected.problem
     assert selected.source == deep
+
+
+def test_a_version_that_could_not_be_read_now_is_not_called_wrong(
+    three: None, look: Callable[[str], Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy = Unavailable("All processes are busy. Try again.", retry_after=1)
+
+    def read_late(*arguments: Any, **named: Any) -> Any:
+        infos, readings = read_whole(*arguments, **named)
+        return infos, [replace(reading, schema=None, error=busy) for reading in readings]
+
+    monkeypatch.setattr(selectors, "read_whole", read_late)
+    problem = page_of(look("reader").get(PAGE)).selected.problem
+    assert problem.what == "Version 3 wasn’t read as Avro." and problem.detail == "All processes are busy. Try again."
+    assert "wasn’t checked" in problem.cure and "retire" not in problem.cure
 
 
 # -- what isn't there -----------------------------------------------------------------------------------------------------
