@@ -91,7 +91,7 @@ REFUSED_OF_WRITER: Final[Mapping[str, tuple[Step, ...]]] = {
 }
 _AS_BEFORE: Final = "Old data stays valid, and old readers accept what they accepted before."
 _UNCHECKED: Final = "Old data stays valid. Nothing checks this any more, so code must handle any value."
-_FOR_OLD_READERS: Final = "Old readers accept all new data. Old data that lacks it or differs isn't valid any more."
+_FOR_OLD_READERS: Final = "Old readers accept all new data. Data that lacks it or differs isn't valid."
 #: what each step does to old data and old readers
 EFFECTS: Final[Mapping[Step, str]] = {
     drop_required: "Old data without the property stays valid, and code must handle its absence.",
