@@ -1,4 +1,4 @@
-"""A filled database of the last release is upgraded while clients write, and the programs go back: nothing is lost.
+"""A filled database is upgraded and backed up while clients write, and the programs go back: nothing is lost.
 
 If the clone has the last release's tag, the old server runs that release. Otherwise it runs the current code.
 """
@@ -153,8 +153,10 @@ def columns_of(owner: psycopg.Connection) -> dict[str, list[str]]:
 
 
 @pytest.mark.requirement("CARD-1")
-def test_an_upgrade_under_load_and_back_loses_nothing(releases: dict[str, Path], tmp_path: Path) -> None:
-    old, new = releases["old"], releases["new"]
+def test_an_upgrade_a_backup_and_the_way_back_under_load_lose_nothing(
+    releases: dict[str, Path], tmp_path: Path
+) -> None:
+    old, new, backup = releases["old"], releases["new"], tmp_path / "load.tar"
     with new_database(RECORDED) as variables, psycopg.connect(variables["DATABASE_OWNER_URL"]) as owner:
         command(old, "migrate", **variables)  # nothing to do but the application's rights
         token = command(old, "issue_token", "steward", "load", **variables).split()[-1]
@@ -175,16 +177,29 @@ def test_an_upgrade_under_load_and_back_loses_nothing(releases: dict[str, Path],
                 with web(new, new, variables) as new_site:
                     load.use(old_site, new_site)  # side by side
                     load.use(new_site)  # the upgrade is done
+                    backed_up = dict(load.confirmed)
+                    command(new, "backup", str(backup), **variables)
                     load.use(old_site)  # and back
         assert load.failures == []
         assert before - rows(owner, columns) == set(), "a recorded row is gone or another"
-        stored = owner.execute(
-            "SELECT s.name || '/versions/' || v.version, sc.schema_id FROM subjects_schemaversion v"
-            " JOIN subjects_subject s ON s.id = v.subject_id JOIN subjects_schema sc ON sc.id = v.schema_id"
-        )
-        assert load.confirmed.items() <= dict(stored.fetchall()).items(), "a confirmed version is lost"
+        stored = stored_in(owner)
+        assert load.confirmed.items() <= stored.items(), "a confirmed version is lost"
         owner.rollback()
         command(old, "verify_audit", **variables)
+        with new_database() as restored, psycopg.connect(restored["DATABASE_OWNER_URL"]) as other:
+            assert "agree with it" in command(
+                new, "restore", str(backup), **restored, DJANGO_SETTINGS_MODULE="tests.upgrade.next_settings"
+            )
+            kept = stored_in(other)
+        assert backed_up.items() <= kept.items(), "a version that was confirmed before the backup isn't in it"
+        assert kept.items() <= stored.items(), "the restored database has something else"
+
+
+def stored_in(owner: psycopg.Connection) -> dict[str, int]:
+    """The version's address → the id of its schema."""
+    query = """SELECT s.name || '/versions/' || v.version, sc.schema_id FROM subjects_schemaversion v
+        JOIN subjects_subject s ON s.id = v.subject_id JOIN subjects_schema sc ON sc.id = v.schema_id"""
+    return dict(owner.execute(query).fetchall())
 
 
 def migrate_behind_a_lock(release: Path, owner: psycopg.Connection, variables: dict[str, str]) -> str:
