@@ -55,7 +55,7 @@ pytestmark = [
     pytest.mark.django_db(transaction=True),
 ]
 UNKNOWN = 900_001
-MANY = 400_000
+MANY = 200_000
 
 
 @pytest.fixture
@@ -354,7 +354,7 @@ def test_a_worker_that_is_killed_leaves_its_scan_to_another(
     house: str, big: str, system: Actor, settings: Any, monkeypatch: pytest.MonkeyPatch, caplog: Any
 ) -> None:
     assert register(big, system) == 1
-    source = add(system, big)
+    source = add(system, big, max_seconds=600)
     number = services.queue_scan(source_id=source, by=system)
     process = program(settings, "-c", WORKER.format(number=number))
     try:
@@ -530,7 +530,7 @@ def test_a_small_source_does_not_wait_for_large_ones(house: str, big: str, syste
 
 def test_a_restart_of_the_database_stops_no_scan(house: str, big: str, system: Actor) -> None:
     assert register(big, system) == 1
-    source = add(system, big)
+    source = add(system, big, max_seconds=600)
     running = Running(services.queue_scan(source_id=source, by=system))
     running.until_reading()
     parts = urlsplit(os.environ["DATABASE_URL"])
