@@ -82,15 +82,21 @@ def served_certificate(site: Installation) -> str:
 
 @contextmanager
 def transactions_with_locks(site: Installation, host: str) -> Iterator[None]:
-    """Two transactions of a host hold the lock that every registration needs: over PgBouncer, and over PostgreSQL itself."""
+    """Transactions of a host hold the lock that every registration needs: over PgBouncer, and over PostgreSQL itself.
+
+    Of each, one is idle, and the other gets an answer when its host is gone: then there is no keepalive.
+    """
     script = """. /etc/schemadesk/environment
-        for address in "$DATABASE_URL" "$DATABASE_DIRECT_URL"; do
-            (echo 'BEGIN; SELECT 1 FROM subjects_context FOR SHARE;'; sleep 600) | psql --quiet "$address" &
-        done; wait"""
+        for address in "$DATABASE_URL" "$DATABASE_DIRECT_URL"; do for more in '' "SELECT pg_sleep(8), repeat('x', 9);"; do
+            (echo "BEGIN; SELECT 1 FROM subjects_context FOR SHARE; $more"; sleep 600) | psql --quiet "$address" &
+        done; done; wait"""
     holder = site.net[host].start(script, site.folder / "transactions.log")
-    held = "SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction' AND query LIKE '%FOR SHARE%'"
+    held = (
+        "SELECT count(*) FILTER (WHERE state = 'idle in transaction' AND query LIKE '%FOR SHARE%'),"
+        " count(*) FILTER (WHERE state = 'active' AND query LIKE 'SELECT pg_sleep%') FROM pg_stat_activity"
+    )
     try:
-        until(lambda: site.sql(held) == [["2"]], pause=0.1)
+        until(lambda: site.sql(held) == [["2", "2"]], pause=0.1)
         yield
     finally:
         site.net[host].run("pkill -KILL psql || true")
