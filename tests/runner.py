@@ -21,8 +21,6 @@ from tests.weights import Weigher
 QUICK = "not slow and not broker and not spark and not browser and not clients"
 OWN = ("--quick", "--clients", "--weigh")
 MAX_WORKERS = 4
-#: workers beyond the cores in a full run: a fifth of a worker's time goes by in waiting for leases, deadlines and starts
-WAITING = 1
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -39,15 +37,15 @@ def main(arguments: list[str]) -> int:
     else:
         ensure_chromium()
         # xdist would begin with the groups of most tests; they come with the longest first (conftest.py).
-        rest += [] if rest else [*_workers("loadgroup", WAITING), "--no-loadscope-reorder"]
+        rest += [] if rest else [*_workers("loadgroup"), "--no-loadscope-reorder"]
     return int(pytest.main(rest, plugins=[Weigher()] if weigh else []))
 
 
-def _workers(how: str, waiting: int = 0) -> list[str]:
+def _workers(how: str) -> list[str]:
     """Pytest's options for several workers; none where they would share services that are given from outside."""
-    cores = os.cpu_count() or 1
+    count = min(MAX_WORKERS, os.cpu_count() or 1)
     given = {"DATABASE_URL", "REDIS_URL"} & os.environ.keys()
-    return [] if given or cores == 1 else ["-n", str(min(MAX_WORKERS, cores + waiting)), "--dist", how]
+    return [] if given or count == 1 else ["-n", str(count), "--dist", how]
 
 
 def keep_bytecode() -> None:
