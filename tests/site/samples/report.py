@@ -105,7 +105,7 @@ TYPE_CHANGED = ReportFinding(
     after="string",
     why="Avro has no conversion between the two.",
     remedy="keep long (as a union of both, if you need string too), or add a new field of type string",
-    proof=STOPS,
+    proof=replace(STOPS, encoded=bytes_view("06", "bytes-long")),
 )
 COUNTS = "\n".join(f'{{\n  "name": "count_{number}",\n  "type": "long"\n}},' for number in range(12))
 RESULT = ReportResult(
