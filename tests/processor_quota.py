@@ -25,7 +25,7 @@ def processes_below(pid: int) -> list[int]:
 def limited(name: str, pid: int, share: float | None) -> Iterator[None]:
     """A process and all below it together get at most this share of a processor, meanwhile; None: as much as there is."""
     group = GROUPS / name
-    group.mkdir()
+    group.mkdir(exist_ok=True)  # one that a killed run left
     try:
         quota = -1 if share is None else int(PERIOD * share)
         for key, value in (("cfs_period_us", PERIOD), ("cfs_quota_us", quota), ("shares", FIRST)):
