@@ -24,9 +24,7 @@ _RULES: Final = (
     "autolink", "backticks", "emphasis", "escape", "link", "newline",
 )  # fmt: skip
 #: the web, addresses of mail, and pages of this site, but no address of another host without a scheme, and no way up
-_SAFE_LINK: Final = re.compile(
-    r"(?:https?://|mailto:)[!-~]{1,2000}|/(?!/)(?!.*(?:\.|%2e){2}(?:/|$))[!-~]{0,2000}", re.IGNORECASE
-)
+_SAFE_LINK: Final = re.compile(r"(?:https?://|mailto:)[!-~]{1,2000}|/(?!/)(?!.*(?:\.|%2[eE]){2}(?:/|$))[!-~]{0,2000}")
 #: what can begin an element: a text without any is a line of text
 _MARKS: Final = re.compile(r"[`*_\[<>|\\\n]")
 

@@ -109,9 +109,8 @@ def restore(path: Path, *, key_file: Path | None = None) -> Manifest:
     """Restore a backup into the empty database of the settings; return its manifest once everything agrees with it.
 
     The secrets go into SECRETS_DIR, the key of sessions into `key_file`, its fallbacks beside it; none replaces another
-    content. An older
-    backup is migrated. Raises InvalidInput for a damaged file or one of a newer version, WrongState if something is in
-    the way or doesn't agree afterwards, PartMissing, PartFailed.
+    content. An older backup is migrated. Raises InvalidInput for a damaged file or one of a newer version, WrongState if
+    something is in the way or doesn't agree afterwards, PartMissing, PartFailed.
     """
     try:
         archive = tarfile.open(path)  # noqa: SIM115  closed below
