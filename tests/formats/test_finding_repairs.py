@@ -61,7 +61,10 @@ def test_an_added_field_gets_a_default_that_says_what_readers_of_old_data_see() 
     (finding,) = avro(CUSTOMER, added, "BACKWARD")
     (default,) = finding.edits
     assert default.title == 'give "visits" the default 0: readers get 0 for all data written without it'
-    assert default.effect == "Readers get the default for old data, and can't tell it from a written value. Old readers aren't affected."
+    assert (
+        default.effect
+        == "Readers get the default for old data, and can't tell it from a written value. Old readers aren't affected."
+    )
     assert not finding.question
 
 

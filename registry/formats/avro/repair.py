@@ -48,7 +48,9 @@ INVENTING: Final[frozenset[Step]] = frozenset(
 )
 
 _UNCHANGED: Final = "Old data is read unchanged, and old readers get what they expect."
-_INVENTED: Final = "Readers get the default for old data, and can't tell it from a written value. Old readers aren't affected."
+_INVENTED: Final = (
+    "Readers get the default for old data, and can't tell it from a written value. Old readers aren't affected."
+)
 #: what each step does to old data and old readers
 EFFECTS: Final[Mapping[Step, str]] = {
     add_default: _INVENTED,
