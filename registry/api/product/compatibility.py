@@ -84,7 +84,7 @@ _TEXTS: Mapping[str, Callable[[Assessment, str], str]] = {
 _RENAME: Final = shape(
     "SuspectedRename",
     SuspectedRename,
-    without=("is_edit_tried", "before", "after", "passes"),
+    without=("is_edit_tried", "before", "after", "passes", "pointer"),
     edit=either(shape("RenameEdit", title=str, text=str, passes=bool | None), None),
 )
 #: as docs/reference/compatibility-report.schema.json

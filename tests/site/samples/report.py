@@ -105,7 +105,6 @@ TYPE_CHANGED = ReportFinding(
     after="string",
     why="Avro has no conversion between the two.",
     remedy="keep long (as a union of both, if you need string too), or add a new field of type string",
-    proof=replace(STOPS, encoded=bytes_view("06", "bytes-long")),
 )
 COUNTS = "\n".join(f'{{\n  "name": "count_{number}",\n  "type": "long"\n}},' for number in range(12))
 RESULT = ReportResult(
@@ -180,7 +179,15 @@ RESULT = ReportResult(
             disagreement="New reader, old data: the established rules reject this, but no breaking data was found.",
             proof=UNPROVED,
         ),
-        *(replace(TYPE_CHANGED, anchor=f"r-{3 + number}", path=f"Order.count_{number}") for number in range(12)),
+        *(
+            replace(
+                TYPE_CHANGED,
+                anchor=f"r-{3 + number}",
+                path=f"Order.count_{number}",
+                proof=replace(STOPS, encoded=bytes_view("06", f"bytes-{number}")),
+            )
+            for number in range(12)
+        ),
     ),
     profile="by the established rules",
     compared_with_data=6,
