@@ -30,6 +30,7 @@ AMOUNTS: Final[dict[str, tuple[int, int]]] = {
     "rounds of many clients": (2, 20),
     "restarts of transformWithState": (6, 20),
     "restarts of other operators": (4, 12),
+    "scattered messages of a topic": (6_000, 25_000),
 }
 
 

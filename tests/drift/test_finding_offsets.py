@@ -18,13 +18,14 @@ from registry.drift.scan import offsets
 from registry.pipeline import profile
 from registry.subjects.services import register_version
 from registry.subjects.versions.qualified_names import SubjectName
+from tests.amounts import how_many
 from tests.drift.scans import judged, make_source, scan, topic
 from tests.drift.test_faults import UNKNOWN, add, house, register
 from tests.drift.test_faults import scan as real_scan
 from tests.pipeline.topics import fill, framed, make_topic, string
 
 pytestmark = [pytest.mark.requirement("CARD-4")]
-SCATTERED = 25_000
+SCATTERED = how_many("scattered messages of a topic")
 __all__ = ["house"]
 
 
