@@ -7,7 +7,6 @@ registry compares. Types that references define are written by name.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -285,8 +284,3 @@ class _NormalizedWriter(_CanonicalWriter):
 
 def _is_redundant_scale(key: str, props: Mapping[str, Any]) -> bool:
     return key == "scale" and props[key] == 0 and props.get("logicalType") == "decimal"
-
-
-def compact(value: Any) -> str:
-    """Return a JSON value on one line, for messages."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

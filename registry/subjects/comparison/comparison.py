@@ -9,7 +9,7 @@ from typing import Final
 from django.db import connection
 
 from registry.access.roles import Actor, require
-from registry.errors import InvalidSchema, SubjectNotFound
+from registry.errors import InvalidSchema
 from registry.formats import format_of
 from registry.formats.assessment import Assessment, ReservedReport, check_reserved
 from registry.formats.base import Difference, ParsedSchema, Reference, ResolvedReference
@@ -71,17 +71,6 @@ class Proposal:
     def is_accepted(self) -> bool:
         """Whether it would be registered without force."""
         return self.assessment.is_compatible and (self.policy is None or self.policy.is_accepted())
-
-
-def history(
-    subject: Subject, *, group: str | None = None, like: Contract | None = None
-) -> list[tuple[int, ParsedSchema]]:
-    """Return the live versions with their parsed schemas, ascending.
-
-    With `group`, only those whose metadata has the same value of that property as the metadata `like`, or also has
-    none.
-    """
-    return parsed_history(of_group(live_rows(subject), group=group, like=like))
 
 
 def live_rows(subject: Subject) -> list[SchemaVersion]:
@@ -365,48 +354,9 @@ def _live_rows(registry: Registry, subject: SubjectName) -> tuple[list[SchemaVer
     return rows, any(refers for refers, *_ in found)
 
 
-@dataclass(frozen=True)
-class SubjectState:
-    """A subject's contents in a registry, and its effective policy; `history` is ascending."""
-
-    level: str
-    mode: str
-    history: tuple[tuple[int, ParsedSchema], ...]
-    next_version: int
-    profile: Profile
-    policy: str
-
-
-def state_of_subject(registry: Registry, subject: SubjectName) -> SubjectState:
-    """Return the state of a subject, even if it doesn't exist."""
-    try:
-        row: Subject | None = get_subject(registry, subject, deleted=True)
-    except SubjectNotFound:
-        row = None
-    newest = row.versions.order_by("-version").values_list("version", flat=True).first() if row else None
-    config = effective_policy.effective_config(registry, subject)
-    return SubjectState(
-        level=config.level,
-        mode=effective_policy.effective_mode(registry, subject).mode,
-        history=tuple(history(row)) if row else (),
-        next_version=(newest or 0) + 1,
-        profile=config.profile,
-        policy=config.policy,
-    )
-
-
 def stored_version(
     registry: Registry, subject: SubjectName, version: int | None, *, deleted: bool = False
 ) -> tuple[VersionInfo, ParsedSchema]:
     """Return a version with its parsed schema, by default a live one. Raises SubjectNotFound, VersionNotFound."""
     row = version_row(get_subject(registry, subject, deleted=deleted), version, deleted=deleted)
     return version_infos([row])[0], parse_stored([row.schema])[0]
-
-
-def faithful_text(registry: Registry, info: VersionInfo) -> str:
-    """Return the submitted text if it means what is stored; otherwise, after normalization, the stored text."""
-    resolved = resolve_references(registry, info.schema.references, context=info.subject.context)
-    submitted = parse_schema(
-        info.schema.schema_type, info.submitted, tuple(reference for reference, _ in resolved), is_new=False
-    )
-    return info.submitted if submitted.is_stored_as(info.schema.text) else info.schema.text

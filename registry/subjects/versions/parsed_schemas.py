@@ -259,24 +259,6 @@ def targets_of(registry: Registry, keys: set[ReferenceKey], *, deleted: bool) ->
     return {key: targets[version_pks[key]] for key in keys & version_pks.keys() if version_pks[key] in targets}
 
 
-@dataclass(frozen=True)
-class VersionOfId:
-    """A version and its schema id."""
-
-    schema_id: int
-    subject: SubjectName
-    version: int
-    deleted: bool
-
-
-def all_versions(registry: Registry, *, context: str = DEFAULT_CONTEXT) -> Iterator[VersionOfId]:
-    """Yield every version of a context, including soft-deleted ones; one query, streamed."""
-    rows = SchemaVersion.objects.filter(subject__context__registry=registry, subject__context__name=context)
-    values = rows.values_list("schema__schema_id", "subject__name", "version", "deleted_at")
-    for schema_id, name, version, deleted_at in values.iterator(chunk_size=2000):
-        yield VersionOfId(schema_id, SubjectName(context, name), version, deleted_at is not None)
-
-
 def self_contained_schemas(
     registry: Registry, schema_ids: Collection[int], *, schema_type: str, context: str = DEFAULT_CONTEXT
 ) -> dict[int, str]:
