@@ -127,8 +127,10 @@ def test_the_applications_role_cannot_change_the_record(some_changes: None, stat
 @pytest.mark.django_db(transaction=True)
 def test_anchors_of_a_file_show_a_chain_that_its_owner_recreated(some_changes: None, tmp_path: Path) -> None:
     anchors = tmp_path / "anchors.jsonl"
-    call_command("verify_audit", "--seal", "--anchors", str(anchors))
-    call_command("verify_audit", "--anchors", str(anchors))
+    for count, words in enumerate((["--seal"], [])):
+        out = io.StringIO()
+        call_command("verify_audit", *words, "--anchors", str(anchors), stdout=out)
+        assert out.getvalue().startswith(f"Earlier heads compared: {count}."), "a file that isn't there shows"
     (first, second) = anchors.read_text().splitlines()
     assert json.loads(first)["head"] == json.loads(second)["head"] == str(hash_chain.head())
     with as_owner(), connection.cursor() as cursor:
@@ -145,6 +147,10 @@ def test_a_file_that_holds_no_anchors_is_refused(some_changes: None, tmp_path: P
     (tmp_path / "anchors.jsonl").write_text("seals\n")
     with pytest.raises(CommandError, match="Line 1 of"):
         call_command("verify_audit", "--anchors", str(tmp_path / "anchors.jsonl"))
+    (tmp_path / "anchors.jsonl").write_bytes(b"\xff")
+    for path, words in {"anchors.jsonl": "can't be read", "": "can't be read", "away/file": "can't be written"}.items():
+        with pytest.raises(CommandError, match=words):
+            call_command("verify_audit", "--anchors", str(tmp_path / path))
 
 
 @pytest.mark.django_db(transaction=True)

@@ -26,10 +26,14 @@ def anchors_of(path: Path) -> list[Head]:
 
     Raises CommandError.
     """
-    if not path.exists():
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
         return []
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandError(f"The anchors in {path} can't be read: {error}") from error
     heads = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(lines, start=1):
         try:
             heads.append(head_of(str(json.loads(line)["head"])))
         except (ValueError, KeyError, TypeError, ArgumentTypeError) as error:
@@ -37,6 +41,15 @@ def anchors_of(path: Path) -> list[Head]:
                 f"Line {number} of {path} is not an anchor. An anchor is a JSON object with a head."
             ) from error
     return heads
+
+
+def add_anchor(path: Path, head: Head) -> None:
+    """Append a head to the anchors. Raises CommandError."""
+    try:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"head": str(head), "at": timezone.now().isoformat()}) + "\n")
+    except OSError as error:
+        raise CommandError(f"The head {head} isn't in the anchors, because {path} can't be written: {error}") from error
 
 
 class Command(BaseCommand):
@@ -69,8 +82,8 @@ class Command(BaseCommand):
         if chain.problem:
             raise CommandError(f"{chain.problem} Everything before it is unchanged (head {chain.head}).")
         if isinstance(path, Path):
-            with path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps({"head": str(chain.head), "at": timezone.now().isoformat()}) + "\n")
+            self.stdout.write(f"Earlier heads compared: {len(expected)}.")
+            add_anchor(path, chain.head)
         self.stdout.write(
             f"{chain.head.position} events verified, unchanged since they were sealed. Head: {chain.head}"
         )
