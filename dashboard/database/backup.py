@@ -48,6 +48,8 @@ _VARIABLES: Final = {
     "sslmode": "PGSSLMODE", "sslrootcert": "PGSSLROOTCERT", "sslcert": "PGSSLCERT", "sslkey": "PGSSLKEY",
 }  # fmt: skip
 _BLOCK: Final = 1024 * 1024
+FIRST_WITH_TRANSACTION_TIMEOUT: Final = 170_000
+_BEFORE_TIMEOUT: Final = b"\nSET idle_in_transaction_session_timeout = 0;\n"
 
 
 @dataclass(frozen=True)
@@ -129,8 +131,11 @@ def restore(path: Path, *, key_file: Path | None = None) -> Manifest:
                 raise InvalidInput(f"{name} in {path} is damaged: its SHA-256 isn't the one in the manifest.")
         places = _places(texts, key_file)
         _refuse_filled()
-        _run("pg_restore", ["--no-owner", "--no-privileges", "--single-transaction", "--exit-on-error",
-                            f"--dbname={_environment()['PGDATABASE']}", str(dump)])  # fmt: skip
+        script = Path(folder) / "database.sql"
+        _run("pg_restore", ["--no-owner", "--no-privileges", f"--file={script}", str(dump)])
+        if connection.pg_version < FIRST_WITH_TRANSACTION_TIMEOUT:  # type: ignore[attr-defined]
+            remove_transaction_timeout(script)
+        _run("psql", ["--no-psqlrc", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1", f"--file={script}"])
     call_command("migrate", interactive=False, verbosity=0)
     _compare(manifest)
     for place, text in places.items():
@@ -181,7 +186,7 @@ def _places(texts: Mapping[str, bytes], key_file: Path | None) -> dict[Path, byt
             place = settings.SECRETS_DIR / Path(name).name
         else:
             raise WrongState(f"The backup has {name}. Set SCHEMADESK_SECRETS_DIR to the folder of secrets.")
-        if place is not None and place.exists() and place.read_bytes() != text:
+        if place is not None and place.exists() and place.read_bytes().strip() not in (b"", text.strip()):
             raise WrongState(f"{place} exists with another content than in the backup. Move it away.")
         if place is not None:
             places[place] = text
@@ -219,13 +224,22 @@ def _compare(manifest: Manifest) -> None:
         raise WrongState(f"The restored audit isn't the one in the backup: {chain.problem or chain.head}")
 
 
+def remove_transaction_timeout(script: Path) -> None:
+    """Make the setting that newer programs write at the start of a script a comment: older servers refuse it."""
+    with script.open("r+b") as file:
+        before, found, rest = file.read(4096).partition(_BEFORE_TIMEOUT)
+        if rest.startswith(b"SET transaction_timeout = 0;\n"):
+            file.seek(len(before + found))
+            file.write(b"-- ")
+
+
 def _environment() -> dict[str, str]:
     values = connection.get_connection_params()
     return {variable: str(values[name]) for name, variable in _VARIABLES.items() if values.get(name) not in (None, "")}
 
 
 def _run(program: str, arguments: Sequence[str]) -> None:
-    """Run one of PostgreSQL's programs, which must be as new as the server."""
+    """Run one of PostgreSQL's programs, which must be as new as the server or newer."""
     on_path = shutil.which(program)
     embedded = find_programs().folder / program
     command = str(embedded) if embedded.exists() else on_path

@@ -91,6 +91,19 @@ def test_systemd_accepts_the_unit(unit: Path, tmp_path: Path) -> None:
     assert [line for line in done.stderr.splitlines() if "schemadesk" in line] == []
 
 
+@pytest.mark.skipif(shutil.which("systemctl") is None, reason="no systemd here")
+def test_what_is_enabled_starts_with_the_host(tmp_path: Path) -> None:
+    units = tmp_path / "etc" / "systemd" / "system"
+    shutil.copytree(DEPLOY / "systemd", units)
+    guide = (DEPLOY.parent / "docs" / "operations" / "install.md").read_text()
+    enabled = {name for line in re.findall(r"^systemctl enable --now (.*)$", guide, re.M) for name in line.split()}
+    subprocess.run(
+        ["systemctl", f"--root={tmp_path}", "enable", *enabled, "schemadesk.target"], check=True, capture_output=True
+    )
+    started = {link.name for link in (units / "multi-user.target.wants").iterdir()}
+    assert started == {f"{name}.service" for name in enabled} | {"schemadesk.target"}
+
+
 def test_secrets_are_made_once_and_for_their_owner_alone(tmp_path: Path) -> None:
     script = tmp_path / "secrets.sh"
     script.write_text((DEPLOY / "secrets.sh").read_text())

@@ -20,6 +20,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from dashboard.database.backup import remove_transaction_timeout
 from dashboard.runtime.layout import free_port
 from tests.migrated_database import ROOT, new_database, script
 
@@ -91,17 +92,17 @@ def web(package: Path, folder: Path, variables: Mapping[str, str]) -> Iterator[s
         "SECRET_KEY": SECRET_KEY,
         "SCHEMADESK_DATA": str(folder / "data"),
     }
-    environment["SCHEMADESK_HOT_PATH"] = "1"
+    environment |= {"SCHEMADESK_HOT_PATH": "1", "SCHEMADESK_HOSTS": "localhost"}  # as in compose.yaml
     command = [sys.executable, str(package / "schemadesk"), "web", "--port", str(port)]
     with (folder / "web.log").open("w") as log:
         server = subprocess.Popen(command, env={**environment, **variables}, cwd=folder, stdout=log, stderr=log)
         try:
             for _ in range(1200):
-                if ask(f"http://127.0.0.1:{port}/healthz")[0] == 200:
+                if ask(f"http://localhost:{port}/healthz")[0] == 200:
                     break
                 assert server.poll() is None, (folder / "web.log").read_text()
                 time.sleep(0.1)
-            yield f"http://127.0.0.1:{port}"
+            yield f"http://localhost:{port}"
         finally:
             server.send_signal(signal.SIGTERM)
             assert server.wait(20) in (0, -signal.SIGTERM)
@@ -164,6 +165,7 @@ def test_an_installed_package_serves_is_backed_up_and_is_restored(
 
         elsewhere = {**other, "SCHEMADESK_SECRETS_DIR": str(tmp_path / "restored-secrets")}
         (tmp_path / "restored-secrets").mkdir()
+        key.touch()  # as a new host has it
         said = program("restore", str(backup), "--secret-key-file", str(key), **elsewhere).stdout
         assert "agree with it" in said
         assert (tmp_path / "restored-secrets" / "kafka").read_text() == "broker:9092 geheim"
@@ -172,8 +174,35 @@ def test_an_installed_package_serves_is_backed_up_and_is_restored(
         program("verify_audit", **other)
         with web(package, tmp_path, other) as site:
             assert ask(f"{site}/schemas/ids/1", Authorization=f"Bearer {token}") == before, "ids and tokens stay"
+            check_health(site)
         again = program("restore", str(backup), check=False, **elsewhere)
         assert (again.returncode, "Restore into an empty one" in again.stderr) == (1, True)
+
+
+def check_health(site: str) -> None:
+    """Run the image's health check, with the host names of compose.yaml."""
+    text = (ROOT / "deploy" / "Containerfile").read_text()
+    command = json.loads("[" + re.search(r"^HEALTHCHECK .*CMD \[(.*?)\]$", text.replace("\\\n", ""), re.M)[1] + "]")
+    code = command[2].replace("127.0.0.1:8081", site.removeprefix("http://"))
+    assert code != command[2]
+    subprocess.run([sys.executable, "-c", code], env={"SCHEMADESK_HOSTS": "localhost"}, check=True)
+    wrong = subprocess.run(
+        [sys.executable, "-c", code.replace("/healthz", "/nothing")], check=False, capture_output=True
+    )
+    assert wrong.returncode != 0
+
+
+@pytest.mark.parametrize(
+    ("line", "becomes"), [("SET transaction_timeout = 0;\n", "--  transaction_timeout = 0;\n"), ("", "")]
+)
+def test_an_older_server_gets_no_setting_that_it_does_not_know(line: str, becomes: str, tmp_path: Path) -> None:
+    header = (
+        "--\n-- PostgreSQL database dump\n--\n\nSET lock_timeout = 0;\nSET idle_in_transaction_session_timeout = 0;\n"
+    )
+    rest = "SET client_encoding = 'UTF8';\nCOPY t FROM stdin;\nSET transaction_timeout = 0;\n\\.\n"
+    (tmp_path / "dump.sql").write_text(header + line + rest)
+    remove_transaction_timeout(tmp_path / "dump.sql")
+    assert (tmp_path / "dump.sql").read_text() == header + becomes + rest
 
 
 def altered(backup: Path, target: Path, change: Callable[[str, bytes], bytes | None]) -> Path:
