@@ -27,6 +27,7 @@ from django.db import connection, transaction
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
+from dashboard.database.base import refuse_pooler
 from dashboard.runtime import PartFailed, PartMissing
 from dashboard.runtime.layout import write_private
 from dashboard.runtime.postgres import find_programs
@@ -68,30 +69,38 @@ class Manifest:
 def back_up(path: Path, *, with_secrets: bool = True) -> Manifest:
     """Write a backup, readable by its owner alone; return its manifest.
 
-    A failure leaves no file. Raises WrongState if the file exists, PartMissing, PartFailed.
+    A failure leaves no file. Raises WrongState if the file exists or a pooler is in between, PartMissing, PartFailed.
     """
     if path.exists():
         raise WrongState(f"{path} exists. Choose another name: a backup replaces no file.")
-    with tempfile.TemporaryDirectory(prefix=".backup-", dir=path.parent) as folder:
-        dump = Path(folder) / DUMP
-        with _snapshot() as (snapshot, facts):
-            _run(
-                "pg_dump",
-                ["--format=custom", "--no-owner", "--no-privileges", f"--snapshot={snapshot}", f"--file={dump}"],
-            )
-        parts = _secrets() if with_secrets else {}
-        digests = _digests(dump, parts)
-        manifest = Manifest(FORMAT, settings.PRODUCT_VERSION, datetime.now(UTC).isoformat(), parts=digests, **facts)
-        whole = Path(folder) / "backup.tar"
-        whole.touch(mode=0o600)
-        with whole.open("wb") as file, tarfile.open(fileobj=file, mode="w") as archive:
-            _add(archive, MANIFEST, json.dumps(asdict(manifest), indent=1).encode())
-            for name, text in parts.items():
-                _add(archive, name, text)
-            archive.add(dump, DUMP, filter=_plain)
-            file.flush()
-            os.fsync(file.fileno())
-        os.link(whole, path)  # fails if another backup of that name was made meanwhile
+    refuse_pooler(connection)
+    try:
+        with tempfile.TemporaryDirectory(prefix=".backup-", dir=path.parent) as folder:
+            return _write(path, Path(folder), with_secrets=with_secrets)
+    except OSError as error:
+        raise PartFailed(f"No backup was made: {error}") from error
+
+
+def _write(path: Path, folder: Path, *, with_secrets: bool) -> Manifest:
+    """Write the backup's parts into a folder beside it, then the whole at its path."""
+    dump, whole = folder / DUMP, folder / "backup.tar"
+    with _snapshot() as (snapshot, facts):
+        _run(
+            "pg_dump",
+            ["--format=custom", "--no-owner", "--no-privileges", f"--snapshot={snapshot}", f"--file={dump}"],
+        )
+    parts = _secrets() if with_secrets else {}
+    digests = _digests(dump, parts)
+    manifest = Manifest(FORMAT, settings.PRODUCT_VERSION, datetime.now(UTC).isoformat(), parts=digests, **facts)
+    whole.touch(mode=0o600)
+    with whole.open("wb") as file, tarfile.open(fileobj=file, mode="w") as archive:
+        _add(archive, MANIFEST, json.dumps(asdict(manifest), indent=1).encode())
+        for name, text in parts.items():
+            _add(archive, name, text)
+        archive.add(dump, DUMP, filter=_plain)
+        file.flush()
+        os.fsync(file.fileno())
+    os.link(whole, path)  # fails if another backup of that name was made meanwhile
     return manifest
 
 
@@ -102,6 +111,8 @@ def read_manifest(archive: tarfile.TarFile) -> Manifest:
         manifest = Manifest(**{**values, "migrations": tuple(values["migrations"])})
     except (KeyError, TypeError, ValueError, tarfile.TarError) as error:
         raise InvalidInput(f"This is not a backup: {MANIFEST} is missing or can't be read ({error}).") from error
+    if DUMP not in manifest.parts:
+        raise InvalidInput(f"This is not a backup: {MANIFEST} has no SHA-256 of {DUMP}.")
     if manifest.format != FORMAT:
         raise InvalidInput(f"The backup has format {manifest.format}; this version reads format {FORMAT}.")
     return manifest
@@ -112,35 +123,48 @@ def restore(path: Path, *, key_file: Path | None = None) -> Manifest:
 
     The secrets go into SECRETS_DIR, the key of sessions into `key_file`, its fallbacks beside it; none replaces another
     content. An older backup is migrated. Raises InvalidInput for a damaged file or one of a newer version, WrongState if
-    something is in the way or doesn't agree afterwards, PartMissing, PartFailed.
+    something is in the way, a pooler is in between or something doesn't agree afterwards, PartMissing, PartFailed.
     """
+    refuse_pooler(connection)
     try:
-        archive = tarfile.open(path)  # noqa: SIM115  closed below
-    except (OSError, tarfile.TarError) as error:
-        raise InvalidInput(f"{path} can't be read as a backup: {error}") from error
-    with archive, tempfile.TemporaryDirectory(prefix="restore-") as folder:
-        manifest = read_manifest(archive)
-        _refuse_newer(manifest)
-        dump = Path(folder) / DUMP
-        with dump.open("wb") as target:
-            shutil.copyfileobj(_member(archive, DUMP), target, _BLOCK)
-        texts = {name: _member(archive, name).read() for name in manifest.parts if name != DUMP}
-        found = _digests(dump, texts)
-        for name, digest in manifest.parts.items():
-            if found[name] != digest:
-                raise InvalidInput(f"{name} in {path} is damaged: its SHA-256 isn't the one in the manifest.")
-        places = _places(texts, key_file)
-        _refuse_filled()
-        script = Path(folder) / "database.sql"
-        _run("pg_restore", ["--no-owner", "--no-privileges", f"--file={script}", str(dump)])
-        if connection.pg_version < FIRST_WITH_TRANSACTION_TIMEOUT:  # type: ignore[attr-defined]
-            remove_transaction_timeout(script)
-        _run("psql", ["--no-psqlrc", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1", f"--file={script}"])
+        with tempfile.TemporaryDirectory(prefix="restore-") as folder:
+            manifest, dump, texts = _unpacked(path, Path(folder))
+            places = _places(texts, key_file)
+            _refuse_filled()
+            script = Path(folder) / "database.sql"
+            _run("pg_restore", ["--no-owner", "--no-privileges", f"--file={script}", str(dump)])
+            if connection.pg_version < FIRST_WITH_TRANSACTION_TIMEOUT:  # type: ignore[attr-defined]
+                remove_transaction_timeout(script)
+            _run(
+                "psql", ["--no-psqlrc", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1", f"--file={script}"]
+            )
+    except OSError as error:
+        raise PartFailed(f"Nothing was restored: {error}") from error
     call_command("migrate", interactive=False, verbosity=0)
     _compare(manifest)
     for place, text in places.items():
         write_private(place, text.decode())
     return manifest
+
+
+def _unpacked(path: Path, folder: Path) -> tuple[Manifest, Path, dict[str, bytes]]:
+    """Return a backup's manifest, the file of its dump and its secrets, after a comparison with the manifest."""
+    try:
+        archive = tarfile.open(path)  # noqa: SIM115  closed below
+    except (OSError, tarfile.TarError) as error:
+        raise InvalidInput(f"{path} can't be read as a backup: {error}") from error
+    with archive:
+        manifest = read_manifest(archive)
+        _refuse_newer(manifest)
+        dump = folder / DUMP
+        with dump.open("wb") as target:
+            shutil.copyfileobj(_member(archive, DUMP), target, _BLOCK)
+        texts = {name: _member(archive, name).read() for name in manifest.parts if name != DUMP}
+    found = _digests(dump, texts)
+    for name, digest in manifest.parts.items():
+        if found[name] != digest:
+            raise InvalidInput(f"{name} in {path} is damaged: its SHA-256 isn't the one in the manifest.")
+    return manifest, dump, texts
 
 
 @contextmanager
@@ -188,6 +212,8 @@ def _places(texts: Mapping[str, bytes], key_file: Path | None) -> dict[Path, byt
             raise WrongState(f"The backup has {name}. Set SCHEMADESK_SECRETS_DIR to the folder of secrets.")
         if place is not None and place.exists() and place.read_bytes().strip() not in (b"", text.strip()):
             raise WrongState(f"{place} exists with another content than in the backup. Move it away.")
+        if place is not None and not os.access(place.parent, os.W_OK):
+            raise WrongState(f"{place} can't be written. Create its folder, or run the command as its owner.")
         if place is not None:
             places[place] = text
     return places
@@ -271,7 +297,7 @@ def _plain(entry: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def _member(archive: tarfile.TarFile, name: str) -> IO[bytes]:
-    file = archive.extractfile(name)
+    file = archive.extractfile(name) if name in archive.getnames() else None
     if file is None:
-        raise InvalidInput(f"{name} in the backup is not a file.")
+        raise InvalidInput(f"This is not a backup: it has no file {name}.")
     return file

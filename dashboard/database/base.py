@@ -13,6 +13,7 @@ from typing import Any, Final
 import psycopg
 from django.conf import settings
 from django.db import connection as django_connection
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.postgresql import base, operations
 from django.db.utils import DataError, InterfaceError, OperationalError
 from psycopg.conninfo import conninfo_to_dict
@@ -22,6 +23,7 @@ from dashboard.database.statements import Kind, kind_of, note_written
 from dashboard.response_cache.epoch import ALL, SUBJECTS, Generation, Groups, generation_at, group_of, groups_in
 from dashboard.response_cache.hosts import tell_hosts
 from registry.api.outage import OutcomeUnknown
+from registry.errors import WrongState
 
 #: for how long a thread keeps a connection of the pool: afterwards the pool may end it
 KEPT_SECONDS: Final = 60.0
@@ -228,6 +230,15 @@ class DatabaseWrapper(base.DatabaseWrapper):
 def is_pooled(connection: psycopg.Connection[Any]) -> bool:
     """Return whether a pooler such as PgBouncer is in between: it invents the process ids that its clients get."""
     return connection.execute("SELECT pg_backend_pid()").fetchone() != (connection.info.backend_pid,)
+
+
+def refuse_pooler(wrapper: BaseDatabaseWrapper) -> None:
+    """Raise WrongState if a pooler is in between: what a command sets in a session would stay for others' requests."""
+    wrapper.ensure_connection()
+    if is_pooled(wrapper.connection):
+        raise WrongState(
+            "This command needs PostgreSQL's own address, and got that of a pooler such as PgBouncer. Set DATABASE_OWNER_URL."
+        )
 
 
 def notifying_parameters() -> dict[str, Any]:

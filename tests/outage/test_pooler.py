@@ -20,8 +20,11 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from dashboard.database.base import is_pooled
+from dashboard.runtime import PartFailed
 from dashboard.runtime.layout import LOOPBACK, free_port
 from dashboard.runtime.postgres import user_switch
+from dashboard.runtime.process import run
+from dashboard.runtime.programs import manage
 from tests.outage.site import Answer, Site, running_site
 from tests.waiting import ends_soon, until
 
@@ -146,3 +149,17 @@ def test_without_it_every_request_reaches_the_database(site: Site, pooled_url: s
         assert "set DATABASE_DIRECT_URL" in site.layout.log("web").read_text()
     finally:
         restarted(site, DATABASE_URL=direct)
+
+
+@pytest.mark.parametrize("words", [("migrate", "--no-input"), ("backup", "backup.tar")], ids=str)
+def test_what_a_command_sets_in_its_session_reaches_no_request(
+    site: Site, pooled_url: str, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    variables = {**site.layout.product, "DATABASE_URL": pooled_url, "DATABASE_OWNER_URL": pooled_url}
+    name, *arguments = (str(tmp_path / word) if word.endswith(".tar") else word for word in words)
+    command = manage(replace(site.layout, product=variables), name, *arguments, owner=True)
+    with pytest.raises(PartFailed, match="needs PostgreSQL's own address"):
+        run(command, tmp_path / "log", site.layout.watchdog)
+    with psycopg.connect(pooled_url) as connection:
+        assert connection.execute("SHOW search_path").fetchone() == ('"$user", public',)
+        assert connection.execute("SHOW lock_timeout").fetchone() == ("0",)

@@ -20,8 +20,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dashboard.database.backup import remove_transaction_timeout
+from dashboard.database.backup import back_up, remove_transaction_timeout, restore
 from dashboard.runtime.layout import free_port
+from registry.errors import SchemadeskError
 from tests.migrated_database import ROOT, new_database, script
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("package")]
@@ -217,6 +218,7 @@ def altered(backup: Path, target: Path, change: Callable[[str, bytes], bytes | N
     return target
 
 
+@pytest.mark.django_db
 def test_a_restore_refuses_what_is_no_backup_damaged_newer_or_in_the_way(
     program: Run, tmp_path: Path, secrets_folder: Path
 ) -> None:
@@ -236,17 +238,21 @@ def test_a_restore_refuses_what_is_no_backup_damaged_newer_or_in_the_way(
             "This is not a backup": altered(
                 backup, tmp_path / "1.tar", lambda name, text: None if name == "manifest.json" else text
             ),
-            "database.dump": altered(
+            "is damaged": altered(
                 backup, tmp_path / "2.tar", lambda name, text: text[:-1] + b"x" if name == "database.dump" else text
             ),
             "made by a newer version": altered(
                 backup, tmp_path / "3.tar", manifest(migrations=[*migrations, "subjects.9999_future"])
             ),
+            "has no file database.dump": altered(
+                backup, tmp_path / "6.tar", lambda name, text: None if name == "database.dump" else text
+            ),
+            "has no SHA-256 of database.dump": altered(backup, tmp_path / "7.tar", manifest(parts={})),
             "has format 2": altered(backup, tmp_path / "4.tar", manifest(format=2)),
         }
         for words, path in cases.items():
-            done = program("restore", str(path), check=False, **other)
-            assert (done.returncode, words in done.stderr) == (1, True), (words, done.stderr)
+            with pytest.raises(SchemadeskError, match=words):
+                restore(path)
         wrong = altered(backup, tmp_path / "5.tar", manifest(rows={"subjects_registry": 7}))
         (secrets_folder / "kafka").write_text("another")
         done = program("restore", str(wrong), check=False, **other)
@@ -254,5 +260,9 @@ def test_a_restore_refuses_what_is_no_backup_damaged_newer_or_in_the_way(
         with psycopg.connect(other["DATABASE_OWNER_URL"]) as connection:
             assert connection.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'").fetchone() == (0,)
         (secrets_folder / "kafka").write_text("broker:9092 geheim")
+        with pytest.raises(SchemadeskError, match="can't be written"):  # before the database is filled
+            restore(wrong, key_file=tmp_path / "nowhere" / "key")
+        with pytest.raises(SchemadeskError, match="No backup was made"):
+            back_up(tmp_path / "nowhere" / "b.tar")
         done = program("restore", str(wrong), check=False, **other)
         assert "subjects_registry has 0 rows instead of 7" in done.stderr

@@ -14,6 +14,9 @@ from django.db.migrations.recorder import MigrationRecorder
 from psycopg.errors import DeadlockDetected, LockNotAvailable
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
+from dashboard.database.base import refuse_pooler
+from registry.errors import WrongState
+
 #: requests queue behind a migration that waits for a lock, so it soon lets them through and tries again
 LOCK_TIMEOUT: Final = "1s"
 LOCK_PAUSE: Final = 2.0  # seconds
@@ -29,6 +32,10 @@ class Command(migrate.Command):
     def handle(self, *args: Any, **options: Any) -> None:
         """Migrate a database that is empty, up to date, or has all replaced migrations."""
         connection = connections[options["database"]]
+        try:
+            refuse_pooler(connection)
+        except WrongState as error:
+            raise CommandError(error.message) from error
         refuse_half_a_history(connection)
         with connection.cursor() as cursor:
             cursor.execute("SELECT set_config('lock_timeout', %s, false)", [LOCK_TIMEOUT])
