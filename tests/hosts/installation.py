@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Final
 
@@ -63,7 +64,12 @@ PACKAGES: Final = {
     "db2": """
         mkdir -p $PGDATA /run/postgresql /var/log/postgresql /etc/pgbouncer
         chown postgres $PGDATA /run/postgresql /var/log/postgresql; chmod 700 $PGDATA""",
-    "cache": "mkdir -p /etc/valkey /var/lib/valkey",
+    # valkey-cli, with no more than what the pages need of it
+    "cache": """
+        mkdir -p /etc/valkey /var/lib/valkey
+        printf '%s\\n' '#!/bin/sh' 'exec {python} {program} "$@"' > /opt/valkey-cli; chmod 755 /opt/valkey-cli""".format(
+        python=sys.executable, program=Path(__file__).with_name("valkey_cli.py")
+    ),
     PROXY: """
         mkdir -p /etc/nginx/conf.d /var/log/nginx /var/lib/nginx /etc/schemadesk/tls
         echo 'worker_processes 1; events { worker_connections 1024; } http { include conf.d/*.conf; }' > /etc/nginx/nginx.conf""",
@@ -99,14 +105,18 @@ sys.pycache_prefix = {bytecode!r}
 os.environ |= {{"PYTHONPATH": "{code}", "PYTHONPYCACHEPREFIX": {bytecode!r} or "", "SCHEMADESK_DATA": "/var/lib/schemadesk"}}
 """
 #: unit → by what its processes are found
-PROCESSES: Final = {"schemadesk-web": "[g]ranian", "schemadesk-worker@default": "[c]elery:app.worker"}
+PROCESSES: Final = {
+    "schemadesk-web": "[g]ranian",
+    "schemadesk-worker@default": "[c]elery:app.worker",
+    "schemadesk-beat": "[c]elery:app.beat",
+}
 #: the clock of these hosts' programs can be set, where there is a compiler of C
 CLOCKS: Final = ("web1",)
 CLOCK, OFFSET, DISK = "/opt/schemadesk/clock.so", "/run/clock", "/var/lib/postgresql"
 CLOCK_SETTINGS: Final = f"[ ! -e {CLOCK} ] || export LD_PRELOAD={CLOCK} CLOCK_OFFSET={OFFSET};"
 
 
-def blocks(page: str, section: str = "") -> Iterator[tuple[list[str], str]]:
+def blocks(page: str, section: str = "", secrets: Mapping[str, str] = SECRETS) -> Iterator[tuple[list[str], str]]:
     """The blocks of commands of a page or a section of it: on which hosts, and the commands."""
     words = (PAGES / page).read_text()
     if section:
@@ -114,14 +124,14 @@ def blocks(page: str, section: str = "") -> Iterator[tuple[list[str], str]]:
     for _, text in re.findall(r"^```(\w*)\n(.*?)^```$", words, re.M | re.S):
         first, _, rest = text.partition("\n")
         if first.startswith("# on "):
-            yield first.removeprefix("# on ").split(", "), filled(rest)
+            yield first.removeprefix("# on ").split(", "), filled(rest, secrets)
         elif re.match(r"[A-Z_]+=", text):
-            yield [], filled(text)  # the file of settings
+            yield [], filled(text, secrets)  # the file of settings
 
 
-def filled(text: str) -> str:
+def filled(text: str, secrets: Mapping[str, str]) -> str:
     """The text with a secret for each `…`."""
-    for before, secret in SECRETS.items():
+    for before, secret in secrets.items():
         text = text.replace(f"{before}…", f"{before}{secret}")
     return text
 
@@ -147,11 +157,15 @@ class Installation:
     def follow(self, page: str, section: str = "") -> None:
         """Run the commands of a page, or of a section of it, in their order."""
         for names, text in blocks(page, section):
-            if not names:
-                self._settings(text)
-            for name in names:
-                if self.is_whole or name not in WHOLE_ONLY:
-                    self.do(self.net[name], text)
+            self.do_on(names, text)
+
+    def do_on(self, names: list[str], text: str) -> None:
+        """Run a block of commands on each of these hosts; without one, it is the file of settings."""
+        if not names:
+            self._settings(text)
+        for name in names:
+            if self.is_whole or name not in WHOLE_ONLY:
+                self.do(self.net[name], text)
 
     def bring_tables(self) -> None:
         """Make the tables from the kept script, so that `migrate` finds nothing to do."""
@@ -162,13 +176,13 @@ class Installation:
         """Run a block of commands on a host: those of systemd by their stand-in, the others as they are."""
         if not self.is_whole and "schemadesk migrate" in text:
             self.bring_tables()
-        if "/readyz" in text:  # a busy machine starts programs slowly
-            until(lambda: self.is_ready(host.name), 300, pause=0.5)
         left_out, lines = LEFT_OUT + (() if self.is_whole else WHOLE_ONLY), list[str]()
         for line in [*text.splitlines(), "systemctl daemon-reload"]:
             if not line.startswith("systemctl"):
                 lines += [] if line.startswith(left_out) else [line]
                 continue
+            if any("/readyz" in line for line in lines):  # a busy machine starts programs slowly
+                until(lambda: self.is_ready(host.name), 300, pause=0.5)
             if lines:
                 self.said += host.run("\n".join(lines))
                 lines = []
@@ -177,6 +191,9 @@ class Installation:
     def systemctl(self, host: Host, words: list[str]) -> None:
         """What systemctl would do."""
         action, *names = [word for word in words if not word.startswith("--")]
+        if action == "try-restart":
+            action, (pattern,) = "restart", names
+            names = [name for of, name in self.running if of == host.name and fnmatch(name, pattern)]
         for name in names:
             if not name.startswith("schemadesk"):
                 host.run(SERVICES[name, action])

@@ -47,7 +47,7 @@ SYSTEM: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 def variables_of_a_host() -> Mapping[str, str]:
     """What every program gets, with the paths of PostgreSQL and Valkey. Raises PartMissing."""
     return {
-        "PATH": f"{find_programs().folder}:{SYSTEM}", "VALKEY": valkey.find_program(), "HOME": "/root", "LC_ALL": "C.UTF-8",
+        "PATH": f"{find_programs().folder}:{SYSTEM}:/opt", "VALKEY": valkey.find_program(), "HOME": "/root", "LC_ALL": "C.UTF-8",
         "PGHOST": "/run/postgresql", "PGDATA": "/var/lib/postgresql/main",
     }  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import ssl
@@ -15,7 +16,18 @@ import pytest
 
 from tests.amounts import IS_LONG, whole_benchmark
 from tests.hosts.browser import Browser
-from tests.hosts.installation import ADDRESSES, PROXY, SECRETS, WEBS, Installation, install_certificate, installation
+from tests.hosts.installation import (
+    ADDRESSES,
+    NAME,
+    PASSWORDS,
+    PROXY,
+    SECRETS,
+    WEBS,
+    Installation,
+    blocks,
+    install_certificate,
+    installation,
+)
 from tests.hosts.load import CLIENTS, FORGED, Load
 from tests.hosts.network import missing
 from tests.waiting import until
@@ -154,6 +166,17 @@ def test_the_audit_and_tokens_show_the_clients_address(site: Installation, token
     assert not any(FORGED in origin for origin in origins)
 
 
+def test_the_proxy_redirects_to_its_own_name_and_passes_large_bodies_on(site: Installation) -> None:
+    client, address = site.net["client"], ADDRESSES[PROXY]
+    shown = client.run(f"curl --silent --include --header 'Host: evil.example.com' http://{address}/ui/?a=%2F")
+    assert f"Location: https://{NAME}/ui/?a=%2F" in shown.splitlines(), shown
+    refused = client.run(
+        f"head -c 8400000 /dev/zero | curl --silent --insecure --data-binary @- https://{NAME}/subjects/s/versions"
+        f" --resolve {NAME}:443:{address} --header 'Content-Type: application/json'"
+    )
+    assert json.loads(refused)["error_code"] == 413
+
+
 def test_a_full_disk_of_the_database_refuses_writes_and_loses_none(site: Installation, load: Load) -> None:
     with load.part("the database's disk is full"):
         site.fill_disk("db")
@@ -228,6 +251,37 @@ def test_the_secret_key_is_rotated_host_by_host_without_ending_a_session(site: I
     assert_nothing_is_lost(site, load)
 
 
+def change_password(site: Installation, load: Load, section: str, secrets: dict[str, str]) -> None:
+    """Follow a section of rotate.md, whose last commands end the former password."""
+    *first, last = blocks("rotate.md", section, secrets)
+    load.down |= set(WEBS)
+    with load.part(section):
+        for block in first:
+            site.do_on(*block)
+        site.follow("rotate.md", "How do I restart all programs?")
+        site.do_on(*last)
+        time.sleep(STEADY)
+    load.down.clear()
+    failed = [what for what in load.parts[-1].counts if "at proxy" in what and what != "502 for writes at proxy"]
+    assert failed == []
+    assert_nothing_is_lost(site, load)
+
+
+@whole_benchmark
+def test_the_password_of_the_database_is_changed_without_a_failed_request(site: Installation, load: Load) -> None:
+    section, new = (
+        "How do I change the password of the database?",
+        {"PASSWORD '": "app-2", "schemadesk_app_2:": "app-2"},
+    )
+    change_password(site, load, section, new)
+    users = "SELECT DISTINCT usename FROM pg_stat_activity WHERE usename LIKE 'schemadesk%'"
+    assert site.sql(users) == [["schemadesk_app_2"]]
+    assert "role schemadesk_app." in site.command("schemadesk doctor || true")
+    *_, (_, closing) = blocks("rotate.md", section, new)
+    assert "NOLOGIN" in closing
+    site.do(site.net["db"], re.sub("NOLOGIN' .*", "LOGIN'", closing))  # the other way round, for the next tests
+
+
 @whole_benchmark
 def test_a_standby_takes_over_without_losing_what_was_answered(site: Installation, load: Load) -> None:
     with load.part("a standby is added"):
@@ -250,3 +304,15 @@ def test_a_standby_takes_over_without_losing_what_was_answered(site: Installatio
         time.sleep(STEADY)
     assert load.parts[-1].counts["writes"] > 10
     assert_nothing_is_lost(site, load, "db2")
+
+
+@whole_benchmark
+def test_the_password_of_valkey_is_changed_without_a_failed_request(site: Installation, load: Load) -> None:
+    old, new = PASSWORDS["cache"], "cache-2"
+    secrets = {"REDISCLI_AUTH=": old, "'>": new, "'<": old, "requirepass ": new, "redis://:": new}
+    change_password(site, load, "How do I change the password of Valkey?", secrets)
+    for name in ("schemadesk-worker@default", "schemadesk-beat"):  # sign in with the new one
+        assert "WRONGPASS" not in (site.folder / f"worker1-{name}.log").read_text()
+    cache = site.net["cache"]
+    assert cache.run(f"REDISCLI_AUTH={old} valkey-cli PING 2>&1 || true").startswith("invalid username-password pair")
+    assert cache.run(f"REDISCLI_AUTH={new} valkey-cli PING").strip() == "True"
