@@ -48,8 +48,30 @@ def main(argv: Sequence[str] = sys.argv) -> int:
         service(arguments)
     from django.core.management import execute_from_command_line
 
-    execute_from_command_line(list(argv))
+    try:
+        execute_from_command_line(list(argv))
+    except Exception as error:
+        cure = None if "--traceback" in argv else _cure(error)
+        if cure is None:
+            raise
+        sys.stderr.write(f"schemadesk {command}: {str(error).strip().partition(chr(10))[0]}\n{cure}".rstrip() + "\n")
+        return 1
     return 0
+
+
+def _cure(error: BaseException) -> str | None:
+    """Return what an operator has to do about an error; None if it is unknown."""
+    from django.core.exceptions import ImproperlyConfigured
+    from psycopg import errors
+
+    cures: Mapping[type[BaseException], str] = {
+        ImproperlyConfigured: "",  # its message says it
+        errors.UndefinedTable: "Run `schemadesk migrate` first, with DATABASE_OWNER_URL.",
+        errors.InsufficientPrivilege: "Set DATABASE_OWNER_URL to the database as its owner; migrate, backup and restore use it.",
+        errors.OperationalError: "Start PostgreSQL, or correct DATABASE_URL and DATABASE_OWNER_URL.",
+    }
+    before = error.__cause__ or error.__context__
+    return cures.get(type(error), _cure(before) if before else None)
 
 
 def _web(arguments: list[str]) -> NoReturn:

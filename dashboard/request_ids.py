@@ -57,13 +57,19 @@ class LineFormatter(logging.Formatter):
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the base class's name
         """Return the line; a text of a caller can't begin another one."""
-        record.during = f" [request {number}]" if (number := request_id()) else ""
+        record.during = f" [request {number}]" if (number := _number(record)) else ""
         record.message = _CONTROLS.sub(_escaped, record.message)
         return super().formatMessage(record)
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - the base class's name
         """Return the traceback, indented, so that no line of it looks like one of the log."""
         return "\n".join(f"  {_CONTROLS.sub(_escaped, line)}" for line in super().formatException(ei).split("\n"))
+
+
+def _number(record: logging.LogRecord) -> str:
+    """Return the id of the record's request. Django logs a refused request after the middlewares."""
+    request = getattr(record, "request", None)
+    return request_id() or str(getattr(request, "META", {}).get(TELEMETRY, ""))
 
 
 def _escaped(match: re.Match[str]) -> str:
@@ -80,7 +86,7 @@ class JsonFormatter(logging.Formatter):
             "level": record.levelname,
             "logger": record.name,
             "message": record.getMessage(),
-            "request_id": request_id() or None,
+            "request_id": _number(record) or None,
             "exception": self.formatException(record.exc_info) if record.exc_info else None,
         }
         text = json.dumps({name: value for name, value in values.items() if value is not None}, ensure_ascii=False)

@@ -13,6 +13,7 @@ from typing import Any
 
 from django.conf.locale import LANG_INFO
 from django.core.exceptions import ImproperlyConfigured
+from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
 from dashboard import environment, resources
@@ -90,7 +91,10 @@ REACHING = {
 
 def _database(url: str) -> dict[str, Any]:
     """Return Django's database entry for a libpq URL, including Unix sockets."""
-    parts = conninfo_to_dict(url)
+    try:
+        parts = conninfo_to_dict(url)
+    except ProgrammingError:  # whose message has the password
+        raise ImproperlyConfigured("DATABASE_URL and DATABASE_OWNER_URL begin with postgresql://.") from None
     options = {key: str(parts.pop(key, "") or "") for key in ("dbname", "user", "password", "host", "port")}
     return {
         "ENGINE": "dashboard.database",

@@ -49,7 +49,6 @@ _VARIABLES: Final = {
     "sslmode": "PGSSLMODE", "sslrootcert": "PGSSLROOTCERT", "sslcert": "PGSSLCERT", "sslkey": "PGSSLKEY",
 }  # fmt: skip
 _BLOCK: Final = 1024 * 1024
-FIRST_WITH_TRANSACTION_TIMEOUT: Final = 170_000
 _BEFORE_TIMEOUT: Final = b"\nSET idle_in_transaction_session_timeout = 0;\n"
 
 
@@ -133,8 +132,7 @@ def restore(path: Path, *, key_file: Path | None = None) -> Manifest:
             _refuse_filled()
             script = Path(folder) / "database.sql"
             _run("pg_restore", ["--no-owner", "--no-privileges", f"--file={script}", str(dump)])
-            if connection.pg_version < FIRST_WITH_TRANSACTION_TIMEOUT:  # type: ignore[attr-defined]
-                remove_transaction_timeout(script)
+            remove_transaction_timeout(script)
             _run(
                 "psql", ["--no-psqlrc", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1", f"--file={script}"]
             )
@@ -251,7 +249,7 @@ def _compare(manifest: Manifest) -> None:
 
 
 def remove_transaction_timeout(script: Path) -> None:
-    """Make the setting that newer programs write at the start of a script a comment: older servers refuse it."""
+    """Make the setting that programs from 17 write at the start of a script a comment: older servers refuse it."""
     with script.open("r+b") as file:
         before, found, rest = file.read(4096).partition(_BEFORE_TIMEOUT)
         if rest.startswith(b"SET transaction_timeout = 0;\n"):

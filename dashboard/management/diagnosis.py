@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 import socket
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -67,23 +67,26 @@ def diagnose() -> Iterator[Diagnosis]:
         yield Diagnosis(
             "database", "fails", f"It doesn't answer: {problem}", "Start PostgreSQL, or correct DATABASE_URL."
         )
-        needs_database: Sequence[Callable[[], Iterator[Diagnosis]]] = ()
-        for part in ("audit", "scheduler", "clusters", "remote registries"):
+        for part in NEED_DATABASE:
             yield Diagnosis(part, "not checked", "The database doesn't answer.")
     else:
-        needs_database = (_audit, _scheduler, _clusters, _mirrors)
-    for check in (_notifications, *needs_database, _valkey, _workers, _spark, _mail, _files):
+        yield from _by_the_database()
+    for check in (_notifications, _valkey, _workers, _spark, _mail, _files):
         yield from check()
 
 
+def _by_the_database() -> Iterator[Diagnosis]:
+    for part, check in NEED_DATABASE.items():
+        try:
+            yield from check()
+        except DatabaseError as error:  # such as a table that `migrate` has yet to make
+            yield Diagnosis(part, "not checked", str(error).strip().partition("\n")[0])
+
+
 def _settings() -> Iterator[Diagnosis]:
-    found = (
-        []
-        if settings.UNDER_UP
-        else [item for item in run_checks(include_deployment_checks=True) if item.level >= WARNING]
-    )
+    found = [] if settings.UNDER_UP else run_checks(include_deployment_checks=True)
     silenced = set(settings.SILENCED_SYSTEM_CHECKS)
-    wrong = [item for item in found if item.id not in silenced]
+    wrong = [item for item in found if item.level >= WARNING and item.id not in silenced]
     for item in wrong:
         yield Diagnosis(
             "settings", "warning", f"{item.msg} ({item.id})", item.hint or "See docs/reference/settings.md."
@@ -152,12 +155,13 @@ def _audit() -> Iterator[Diagnosis]:
 
 
 def _scheduler() -> Iterator[Diagnosis]:
+    cure = "Start `schemadesk beat` and a worker."
     newest: datetime | None = JobRun.objects.order_by("-started_at").values_list("started_at", flat=True).first()
-    if newest is None or timezone.now() - newest > BEAT_LATE:
-        when = f"{newest:%Y-%m-%d %H:%M} UTC" if newest else "never"
-        yield Diagnosis(
-            "scheduler", "fails", f"The last scheduled task ran: {when}.", "Start `schemadesk beat` and a worker."
-        )
+    if newest is None:
+        yield Diagnosis("scheduler", "fails", "No scheduled task has run yet.", cure)
+        return
+    if timezone.now() - newest > BEAT_LATE:
+        yield Diagnosis("scheduler", "fails", f"The last scheduled task ran at {newest:%Y-%m-%d %H:%M} UTC.", cure)
         return
     yield Diagnosis("scheduler", "ok", f"The last task ran at {newest:%H:%M:%S} UTC.")
 
@@ -178,12 +182,16 @@ def _mirrors() -> Iterator[Diagnosis]:
         name = f"registry {mirror.registry}"
         if mirror.error:
             yield Diagnosis(name, "fails", mirror.error, "Test the connection on the page Registries.")
+        elif mirror.synced_at:
+            yield Diagnosis(name, "ok", "Its last sync succeeded.")
         else:
-            yield Diagnosis(
-                name,
-                "ok" if mirror.synced_at else "not checked",
-                "Its last sync succeeded." if mirror.synced_at else "It was not read yet.",
-            )
+            yield Diagnosis(name, "not checked", "It was not read yet.")
+
+
+#: the checks that read tables, by what they check
+NEED_DATABASE: Final[Mapping[str, Callable[[], Iterator[Diagnosis]]]] = {
+    "audit": _audit, "scheduler": _scheduler, "clusters": _clusters, "remote registries": _mirrors,
+}  # fmt: skip
 
 
 def _valkey() -> Iterator[Diagnosis]:
@@ -206,9 +214,8 @@ def _workers() -> Iterator[Diagnosis]:
         if queue in served:
             yield Diagnosis(f"queue {queue}", "ok", f"{served[queue]} works on it.")
         else:
-            yield Diagnosis(
-                f"queue {queue}", "fails", "No worker answers.", f"Start `schemadesk worker --queue {queue}`."
-            )
+            cure = f"Start `schemadesk worker --queue {queue}`."
+            yield Diagnosis(f"queue {queue}", "fails", "No worker answers.", cure)
 
 
 def _spark() -> Iterator[Diagnosis]:
@@ -216,21 +223,16 @@ def _spark() -> Iterator[Diagnosis]:
         yield Diagnosis("spark", "not checked", "SPARK_REMOTE isn't set, so nothing is scanned.")
         return
     address = urlsplit(settings.SPARK_REMOTE.replace("sc://", "http://", 1))
-    yield _port(
-        "spark",
-        address.hostname or "",
-        address.port or 15002,
-        "Start the Spark Connect server, or correct SPARK_REMOTE.",
-    )
+    cure = "Start the Spark Connect server, or correct SPARK_REMOTE."
+    yield _port("spark", address.hostname or "", address.port or 15002, cure)
 
 
 def _mail() -> Iterator[Diagnosis]:
     if not settings.EMAIL_HOST:
         yield Diagnosis("mail", "not checked", "SCHEMADESK_MAIL_HOST isn't set, so no mail is sent.")
         return
-    yield _port(
-        "mail", settings.EMAIL_HOST, settings.EMAIL_PORT, "Correct SCHEMADESK_MAIL_HOST and SCHEMADESK_MAIL_PORT."
-    )
+    cure = "Correct SCHEMADESK_MAIL_HOST and SCHEMADESK_MAIL_PORT."
+    yield _port("mail", settings.EMAIL_HOST, settings.EMAIL_PORT, cure)
 
 
 def _port(part: str, host: str, port: int, cure: str) -> Diagnosis:
@@ -244,19 +246,11 @@ def _port(part: str, host: str, port: int, cure: str) -> Diagnosis:
 def _files() -> Iterator[Diagnosis]:
     folder: Path | None = settings.SECRETS_DIR
     if folder is not None:
-        open_files = (
-            [file.name for file in folder.iterdir() if stat.S_IMODE(file.stat().st_mode) & 0o077]
-            if folder.is_dir()
-            else []
-        )
+        cure = "Create it, or correct SCHEMADESK_SECRETS_DIR."
         if not folder.is_dir():
-            yield Diagnosis(
-                "secrets", "fails", f"{folder} is not a folder.", "Create it, or correct SCHEMADESK_SECRETS_DIR."
-            )
-        elif open_files:
-            yield Diagnosis(
-                "secrets", "warning", f"Others can read {', '.join(sorted(open_files)[:5])} in {folder}.", "chmod 600"
-            )
+            yield Diagnosis("secrets", "fails", f"{folder} is not a folder.", cure)
+        elif names := sorted(file.name for file in folder.iterdir() if stat.S_IMODE(file.stat().st_mode) & 0o077):
+            yield Diagnosis("secrets", "warning", f"Others can read {', '.join(names[:5])} in {folder}.", "chmod 600")
         else:
             yield Diagnosis("secrets", "ok", f"Only their owner can read the files in {folder}.")
     data: Path = settings.DATA_DIR

@@ -133,8 +133,8 @@ def _refuse_maker(by: Actor, username: str) -> None:
     refuse_stranger(by)
     if by.name != username:
         raise NotAllowed(
-            "A token acts for the person who created it, so only its owner can create it. For a program, use"
-            " manage.py issue_token."
+            "A token acts for the person who created it, so only its owner can create it. For a program, let"
+            " an operator run the command issue_token."
         )
     if by.limit and not by.limit.is_whole:
         raise NotAllowed("A limited token can't create tokens. Sign in, or use a token with the scope all.")

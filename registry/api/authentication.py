@@ -19,7 +19,7 @@ from registry.subjects.models import Registry
 from registry.subjects.versions.lookup import get_registry, get_registry_and_subject, read_call, registry_not_found
 from registry.subjects.versions.qualified_names import SubjectName
 
-REFUSED = "The token is unknown, expired or revoked. Make one with: python3 manage.py issue_token USER NAME"
+REFUSED = "The token is unknown, expired or revoked. Create another one on the page API tokens."
 
 
 def token_of(header: str) -> str | None:

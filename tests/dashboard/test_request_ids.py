@@ -56,6 +56,13 @@ def test_a_failure_has_the_same_id_in_response_page_and_log(
     assert request_id() == "", "nothing is left for the thread's next request"
 
 
+@pytest.mark.parametrize("path", ["/ui/nowhere", "/api/v1/nowhere"])
+def test_a_refused_request_has_its_id_in_the_log(look: Callable[[str], Client], lines: list[str], path: str) -> None:
+    look("reader").get(path, headers={"X-Request-ID": "of-the-proxy-1"})
+    (refused,) = [json.loads(line) for line in lines if f"Not Found: {path}" in line]
+    assert refused["request_id"] == "of-the-proxy-1"
+
+
 @pytest.mark.parametrize(
     ("sent", "is_taken"),
     [

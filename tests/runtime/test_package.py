@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -212,8 +213,6 @@ def altered(backup: Path, target: Path, change: Callable[[str, bytes], bytes | N
             text = change(entry.name, old.extractfile(entry).read())
             if text is not None:
                 entry.size = len(text)
-                import io
-
                 new.addfile(entry, io.BytesIO(text))
     return target
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from argparse import ArgumentParser
 from dataclasses import asdict
+from json import dumps
 
 from django.core.management.base import BaseCommand
 
@@ -26,13 +26,10 @@ class Command(BaseCommand):
         fails = False
         for item in diagnose():
             fails = fails or item.state == "fails"
-            self.stdout.write(as_json(asdict(item)) if json else f"{item.state:<12}{item.part:<20}{item.sentence}")
+            self.stdout.write(
+                dumps(asdict(item), ensure_ascii=False) if json else f"{item.state:<12}{item.part:<20}{item.sentence}"
+            )
             if item.cure and not json:
                 self.stdout.write(f"{'':<32}→ {item.cure}")
         if fails:
             raise SystemExit(1)
-
-
-def as_json(values: dict[str, str]) -> str:
-    """Return a diagnosis as one line of JSON."""
-    return json.dumps(values, ensure_ascii=False)

@@ -292,7 +292,8 @@ def _settings() -> str:
     rows = [(f"`{name}`", item.values, item.default, item.purpose) for name, item in VARIABLES.items()]
     return (
         "# Settings\n\nEnvironment variables of every program of an installation. `manage.py up` sets them for the"
-        " services that it starts. A value that can't be used stops the program with the variable's name.\n\n"
+        " services that it starts. A value of the wrong kind stops the program with the variable's name. OpenTelemetry's variables are"
+        " [apart](../operations/install.md#how-do-i-get-traces).\n\n"
         + _table(("variable", "values", "default", "sets"), rows)
     )
 

@@ -148,7 +148,7 @@ class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
 
     def get_security_definition(self, auto_schema: Any) -> list[dict[str, Any]]:
         """Both, in the order of their names."""
-        made = "Create one on the page Tokens, or with `python3 manage.py issue_token USER NAME`."
+        made = "Create one on the page API tokens. Operators can also run the command `issue_token USER NAME`."
         return [
             {"type": "http", "scheme": "bearer", "description": f"A token. {made}"},
             {"type": "http", "scheme": "basic", "description": f"Any user name, and a token as the password. {made}"},

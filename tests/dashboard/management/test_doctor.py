@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
-from django.db import OperationalError, connection
+from django.db import OperationalError, connection, transaction
 from django.utils import timezone
 
 from dashboard.management import diagnosis
 from dashboard.management.diagnosis import Diagnosis, diagnose
 from dashboard.runtime.layout import free_port
 from registry.audit.hash_chain import seal_events
-from registry.audit.models import AuditEvent
+from registry.audit.models import AuditEvent, ChainHead
 from registry.drift.models import Cluster
 from registry.notifications.models import JobRun
 from tests.services_plugin import as_owner
@@ -119,6 +119,15 @@ def test_without_the_database_the_rest_is_not_checked_but_never_well(
         found = {item.part: item for item in diagnose()}
     assert (found["database"].state, found["database"].sentence) == ("fails", "It doesn't answer: connection refused")
     assert {found[part].state for part in ("audit", "scheduler", "clusters", "remote registries")} == {"not checked"}
+    assert found["valkey"].state == "ok"
+
+
+def test_without_a_table_the_rest_is_still_checked(registries: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ChainHead._meta, "db_table", "not_yet_made")
+    with transaction.atomic():
+        found = {item.part: item for item in diagnose()}
+        transaction.set_rollback(True)
+    assert (found["audit"].state, "not_yet_made" in found["audit"].sentence) == ("not checked", True)
     assert found["valkey"].state == "ok"
 
 
