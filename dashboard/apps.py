@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from typing import Any, Final
 
 from django.apps import AppConfig
 from django.conf import settings
@@ -13,6 +13,12 @@ from django.db import DatabaseError, connection
 from django.db.models import Count
 from django.db.models.functions import Lower
 
+#: the variable, the setting that it becomes, and how its addresses begin
+ADDRESSES: Final = (
+    ("REDIS_URL", "REDIS_URL", ("redis://", "rediss://", "unix://")),
+    ("SCHEMADESK_URL", "SITE_URL", ("https://", "http://")),
+    ("SPARK_REMOTE", "SPARK_REMOTE", ("sc://",)),
+)
 OWNED = """
 SELECT pg_has_role(current_user, c.relowner, 'USAGE') FROM pg_class c
 WHERE c.oid = to_regclass('audit_auditevent')
@@ -57,6 +63,20 @@ def usernames_differ_by_more_than_case(databases: Collection[str] | None = None,
     message = f"These active usernames differ only in case: {', '.join(names)}."
     hint = "Each signs in with its exact name. Deactivate those that nobody needs, under People and groups."
     return [Warning(message, hint=hint, id="schemadesk.W003")]
+
+
+@register("settings", deploy=True)
+def addresses_can_work(**_options: Any) -> list[CheckMessage]:
+    """Warn of host names and addresses that no request or connection can use."""
+    problems = [
+        f"{name} begins with none of {', '.join(schemes)}."
+        for name, setting, schemes in ADDRESSES
+        if not (getattr(settings, setting) or schemes[0]).startswith(schemes)
+    ]
+    if any("/" in host for host in settings.ALLOWED_HOSTS):
+        problems.append("SCHEMADESK_HOSTS has a URL, so that each request to it gets 400.")
+    hint = "See docs/reference/settings.md. SCHEMADESK_HOSTS takes names alone, such as schemas.example.com."
+    return [Warning(problem, hint=hint, id="schemadesk.W004") for problem in problems]
 
 
 @register(Tags.urls)

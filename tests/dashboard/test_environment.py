@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from dashboard import environment
+from dashboard.apps import addresses_can_work
 from dashboard.environment import VARIABLES, decimal, secret, switch, text, whole, words
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -94,3 +96,19 @@ def test_the_settings_read_the_environment_through_declarations_alone() -> None:
     assert len(declared) == len(re.findall(r"environment\.[a-z]+\(", source))
     assert {name for name in declared if f"| `{name}` |" not in page} == set()
     assert declared <= VARIABLES.keys()
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "said"),
+    [
+        ("ALLOWED_HOSTS", ["https://schemas.example.com"], "SCHEMADESK_HOSTS has a URL"),
+        ("REDIS_URL", "http://127.0.0.1:6379", "REDIS_URL begins with none of redis://"),
+        ("SITE_URL", "schemas.example.com", "SCHEMADESK_URL begins with none of https://"),
+        ("SPARK_REMOTE", "http://spark:15002", "SPARK_REMOTE begins with none of sc://"),
+    ],
+)
+def test_addresses_that_cannot_work_are_named(settings: Any, setting: str, value: Any, said: str) -> None:
+    assert addresses_can_work() == []
+    setattr(settings, setting, value)
+    (warning,) = addresses_can_work()
+    assert warning.id == "schemadesk.W004" and warning.msg.startswith(said)

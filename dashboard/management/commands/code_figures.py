@@ -58,7 +58,7 @@ class SizeLimit:
 
 LIMITS: Final[Mapping[str, SizeLimit]] = {
     "modules": SizeLimit(747, 620),
-    "lines of code": SizeLimit(122_100, 86_000),
+    "lines of code": SizeLimit(122_120, 86_000),
     "lines of presentation": SizeLimit(22_700, 13_000),
     "import lines, %": SizeLimit(9.1, 8),
     "vague names, %": SizeLimit(0.5, 0.5),
