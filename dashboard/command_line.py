@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import resource
+import signal
 import socket
 import sys
 from argparse import ArgumentParser
@@ -48,6 +49,7 @@ def main(argv: Sequence[str] = sys.argv) -> int:
         service(arguments)
     from django.core.management import execute_from_command_line
 
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # a command removes its temporary files
     try:
         execute_from_command_line(list(argv))
     except Exception as error:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Iterator
+
 import psycopg
 import pytest
 from django.core import management
@@ -11,6 +14,14 @@ from django.db import DatabaseError
 from dashboard.command_line import main
 
 pytestmark = pytest.mark.requirement("CARD-1")
+
+
+@pytest.fixture(autouse=True)
+def own_signals() -> Iterator[None]:
+    """Give this process its signal handler back."""
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,11 @@ import urllib.error
 import urllib.request
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
+import psutil
 import psycopg
 import pytest
 
@@ -25,6 +27,7 @@ from dashboard.database.backup import back_up, remove_transaction_timeout, resto
 from dashboard.runtime.layout import free_port
 from registry.errors import SchemadeskError
 from tests.migrated_database import ROOT, new_database, script
+from tests.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("package")]
 #: what pip writes for the package's entry point
@@ -217,6 +220,19 @@ def altered(backup: Path, target: Path, change: Callable[[str, bytes], bytes | N
     return target
 
 
+def stopped(backup: Callable[[], subprocess.CompletedProcess[str]], one: Mapping[str, str], folder: Path) -> None:
+    """Stops a backup while it waits for a table: neither a file nor a part of it stays."""
+    with psycopg.connect(one["DATABASE_OWNER_URL"]) as holder, ThreadPoolExecutor(1) as pool:
+        holder.execute("LOCK TABLE subjects_registry")
+        done = pool.submit(backup)
+        until(lambda: list(folder.glob(".backup-*")))
+        for process in psutil.process_iter(["cmdline"]):
+            if str(folder / "stopped.tar") in (process.info["cmdline"] or ()):
+                process.terminate()
+        assert done.result().returncode == 128 + signal.SIGTERM
+    assert [path.name for path in folder.iterdir() if "stopped" in path.name or "backup" in path.name] == []
+
+
 @pytest.mark.django_db
 def test_a_restore_refuses_what_is_no_backup_damaged_newer_or_in_the_way(
     program: Run, tmp_path: Path, secrets_folder: Path
@@ -229,6 +245,7 @@ def test_a_restore_refuses_what_is_no_backup_damaged_newer_or_in_the_way(
     with database(filled=True) as one, database(filled=False) as other:
         program("migrate", **one)
         program("backup", str(backup), **one)
+        stopped(lambda: program("backup", str(tmp_path / "stopped.tar"), check=False, **one), one, tmp_path)
         (tmp_path / "text.tar").write_text("no archive")
         with tarfile.open(backup) as archive:
             migrations = json.loads(archive.extractfile("manifest.json").read())["migrations"]
