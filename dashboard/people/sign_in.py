@@ -1,4 +1,4 @@
-"""Local accounts: only administrators create them, and failed sign-ins are limited and logged."""
+"""Local accounts: only admins create them, and failed sign-ins are limited and logged."""
 
 from __future__ import annotations
 
@@ -184,4 +184,4 @@ class ClosedAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has
         """Change a person's own password with an audit record."""
         record(by=actor_of_user(user, channel="ui"), why="change own password")
         user.set_password(password)
-        user.save(update_fields=["password"])  # only this field: an administrator may deactivate the account meanwhile
+        user.save(update_fields=["password"])  # only this field: an admin may deactivate the account meanwhile

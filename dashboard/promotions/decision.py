@@ -244,7 +244,7 @@ def recheck_action(info: RequestInfo, actor: Actor) -> Action | None:
 
 
 def withdraw_action(info: RequestInfo, actor: Actor) -> Action | None:
-    """Return the button that withdraws the request; only its requester and administrators see it."""
+    """Return the button that withdraws the request; only its requester and admins see it."""
     if info.state not in (PromotionRequest.DRAFT, *PromotionRequest.PLANNED_STATES):
         return None
     if actor.user_id != info.requested_by_id and not may(actor, "registry.manage", registry=info.target):

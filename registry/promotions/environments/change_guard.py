@@ -119,7 +119,7 @@ def closed_refusal(action: str, registry: Registry, subject: str) -> str:
     query = urlencode({"target": registry.name} | ({"subject": subject} if subject else {}))
     return (
         f"Registry {registry.name} is a closed environment. Only a release can {ACTION_WORDS[action]}"
-        f" there. Request a promotion at /ui/promotions/request?{query}, or ask an administrator to open"
+        f" there. Request a promotion at /ui/promotions/request?{query}, or ask an admin to open"
         f" break-glass at /ui/environments/{registry.name}."
     )
 
@@ -127,7 +127,7 @@ def closed_refusal(action: str, registry: Registry, subject: str) -> str:
 MANAGE: Final = "registry.manage"
 #: prefix of the audit's reason for everything that loosens a closed environment
 LOOSENS: Final = "LOOSENS A CLOSED ENVIRONMENT"
-#: what follows it if an administrator adds the first other reviewer alone
+#: what follows it if an admin adds the first other reviewer alone
 FIRST_REVIEWER: Final = "the first other reviewer of"
 
 

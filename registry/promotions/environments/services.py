@@ -1,6 +1,6 @@
 """Changing environments: their order, their rules for promotions, and break-glass.
 
-Break-glass allows an administrator direct changes to a closed environment for a short time.
+Break-glass allows an admin direct changes to a closed environment for a short time.
 """
 
 from __future__ import annotations

@@ -229,7 +229,7 @@ class RecurringFreeze(models.Model):
 
 
 class BreakGlass(models.Model):
-    """An administrator's temporary access to a closed environment, with a reason.
+    """An admin's temporary access to a closed environment, with a reason.
 
     A second person confirms it within a day; until then, and permanently if nobody does, it is red.
     """

@@ -236,7 +236,7 @@ def recheck(*, request_id: int, by: Actor) -> str:
 
 
 def withdraw(*, request_id: int, by: Actor) -> str:
-    """Withdraw a request, as its requester or an administrator; returns the state. Raises WrongState, NotAllowed."""
+    """Withdraw a request, as its requester or an admin; returns the state. Raises WrongState, NotAllowed."""
     with transaction.atomic():
         request = state_machine.locked_for(request_id, by)
         _require_own(request, by)
@@ -386,7 +386,7 @@ def _names(request: PromotionRequest) -> list[tuple[str, str]]:
 
 
 def _require_own(request: PromotionRequest, by: Actor) -> None:
-    """Raise NotAllowed or NotSignedIn unless the actor is the requester, within their token, or an administrator."""
+    """Raise NotAllowed or NotSignedIn unless the actor is the requester, within their token, or an admin."""
     registry, subject = request.target.registry.name, state_machine.subject_of(request).qualified
     if by.user_id is not None and by.user_id == request.requested_by_id:
         require(by, "promotion.request", registry=registry, subject=subject)

@@ -6,7 +6,7 @@ of a group. One approval counts for every rule that names its author. People nam
 the right; the environment's number counts only those with the right.
 
 A person is an account: a database constraint allows one account per issuer and subject. An e-mail address isn't an
-identity, but accounts with the same address count as one person. So do accounts that an administrator linked, and in
+identity, but accounts with the same address count as one person. So do accounts that an admin linked, and in
 closed environments an added account and its maker's (linked_accounts.py): none of them reviews what another requested,
 and their approvals count once.
 """

@@ -1,6 +1,6 @@
 """Which accounts count as a second person: not those of the same person, nor those that one person alone let in.
 
-Accounts with one e-mail address belong to one person, and so do those that an administrator has linked. A person who
+Accounts with one e-mail address belong to one person, and so do those that an admin has linked. A person who
 adds an account sees its first password, and could request with one account and approve with the other. So in closed
 environments the two count as one person until somebody else confirms that they aren't, by unlinking them.
 
@@ -8,7 +8,7 @@ A person who opens break-glass could give a second account the right to review, 
 approve their own changes. So rights given within a day after a break-glass was opened and used don't count in a closed
 environment until it is confirmed, whoever gave them: by that time another account could have the right to give, or the
 environment could be open. Roles to review that environment don't count however late they were given, because the other
-reviewers could have been removed under it. The first other reviewer, who can be added by an administrator alone,
+reviewers could have been removed under it. The first other reviewer, who can be added by an admin alone,
 otherwise counts after a day. Not affected are rights that another person approved, groups from the identity provider,
 and rights given by programs on the server. The audit has who gave what and when, and the application can't change it.
 """
@@ -191,7 +191,7 @@ class UnconfirmedAccount:
     @property
     def _reason(self) -> str:
         if self.break_glass is None:
-            return "An administrator added them alone as the first other reviewer. The role counts a day after that."
+            return "An admin added them alone as the first other reviewer. The role counts a day after that."
         return (
             f"It was given after break-glass {self.break_glass} was opened in {self.place}, and counts once another person"
             " has confirmed that. If the day for this is over, revoke the role and request it with another person's"
@@ -279,7 +279,7 @@ def link_in_words(one: int, other: int) -> str:
         return "Their accounts are linked or have the same email address."
     return (
         f"{row.one} added the account {row.other}, so in a closed environment they count as one person until another"
-        " administrator unlinks them on People and groups."
+        " admin unlinks them on People and groups."
     )
 
 

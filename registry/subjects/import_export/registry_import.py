@@ -270,7 +270,7 @@ def _import(
 def _open(registry: Registry, by: Actor) -> None:
     """Put the registry into IMPORT. Raises OperationNotPermitted, ReleaseRequired.
 
-    READONLY isn't overridden, because the import replaces the mode: an administrator has to change it first.
+    READONLY isn't overridden, because the import replaces the mode: an admin has to change it first.
     """
     if registry.kind == Registry.REMOTE:
         raise OperationNotPermitted(

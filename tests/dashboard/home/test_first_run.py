@@ -31,7 +31,7 @@ def steps(client: Client) -> list[str]:
 
 @pytest.fixture
 def client(registries: None, look: Callable[[str], Client]) -> Client:
-    """An administrator at an empty house of dev, staging and prod."""
+    """An admin at an empty house of dev, staging and prod."""
     return look("admin")
 
 

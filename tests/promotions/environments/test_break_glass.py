@@ -57,7 +57,7 @@ def test_the_refusal_names_the_environment_and_both_ways_in(cast: Cast, system: 
         register(V3, cast["steward"])
     assert refused.value.message == (
         "Registry prod is a closed environment. Only a release can register versions there. Request a promotion at"
-        " /ui/promotions/request?target=prod&subject=orders-value, or ask an administrator to open break-glass at"
+        " /ui/promotions/request?target=prod&subject=orders-value, or ask an admin to open break-glass at"
         " /ui/environments/prod."
     )
 

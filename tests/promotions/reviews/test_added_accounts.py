@@ -81,7 +81,7 @@ def test_two_accounts_that_one_person_added_are_one(cast: Cast, maria: Actor) ->
         approve_shown(request_id=number, by=user("nina", "approver"))
 
 
-def test_who_added_it_does_not_unlink_it_alone_and_another_administrator_does(cast: Cast, maria: Actor) -> None:
+def test_who_added_it_does_not_unlink_it_alone_and_another_admin_does(cast: Cast, maria: Actor) -> None:
     number, link = requested(cast, maria), SamePerson.objects.get()
     with pytest.raises(SecondPersonRequired):
         withdraw_same_person(statement_id=link.pk, by=cast["admin"])

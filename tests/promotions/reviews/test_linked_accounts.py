@@ -1,4 +1,4 @@
-"""Two accounts of one person: as an administrator states it, they count as one where a second is needed."""
+"""Two accounts of one person: as an admin states it, they count as one where a second is needed."""
 
 from __future__ import annotations
 

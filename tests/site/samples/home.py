@@ -103,5 +103,5 @@ NO_ROLE = MessagePage(
     frame=frame("Not allowed", Section.NONE), status=403, home=False, problem=Problem(what="You need the admin, approver, reader or steward role to read schemas.", cure="Your account has no role yet, so you can’t open any page. Ask an admin for a role, then reload this page."),
 )  # fmt: skip
 FORBIDDEN = MessagePage(
-    frame=frame("Not allowed", Section.NONE), status=403, problem=Problem(what="Your role is reader: approving takes the role approver", where="request 13", cure="Ask an administrator for the role."),
+    frame=frame("Not allowed", Section.NONE), status=403, problem=Problem(what="Your role is reader: approving takes the role approver", where="request 13", cure="Ask an admin for the role."),
 )  # fmt: skip
