@@ -31,6 +31,8 @@ AMOUNTS: Final[dict[str, tuple[int, int]]] = {
     "restarts of transformWithState": (6, 20),
     "restarts of other operators": (4, 12),
     "scattered messages of a topic": (6_000, 25_000),
+    "scans of healthy topics": (12, 30),
+    "pages of a kind that a reader opens": (10, 30),
 }
 
 
