@@ -49,7 +49,7 @@ RUN: Final = """async ([rules, within]) => {
     rules: rules.type ? {} : {"color-contrast": {enabled: false}}});
   const contrast = await axe.run(where, {...usual, runOnly: ["color-contrast"], elementRef: true, selectors: false,
     resultTypes: ["violations", "passes"]});
-  contrast.passes.forEach(rule => contrastPassed(rule.nodes));
+  contrast.passes.forEach(rule => window.contrastPassed?.(rule.nodes));  // where looks are remembered
   return [...violations, ...contrast.violations].flatMap(rule => rule.nodes.map(node =>
     `${rule.id}: ${node.target?.join(" ") ?? node.html} | ${[...node.any, ...node.all, ...node.none].map(one => one.message).join("; ")}`));
 }"""
