@@ -120,6 +120,7 @@ def test_the_search_finds_and_a_reader_s_browser_asks_nobody_else(browser: Brows
     result = page.locator(".md-search-result__link", has_text="pooler").first
     expect(result).to_be_visible(timeout=30_000)
     result.click()
-    expect(page).to_have_url(re.compile("run.html"))
+    expect(page).not_to_have_url(re.compile("tour.html"))
+    expect(page.locator("article")).to_contain_text("PgBouncer")
     assert [url for url in asked if not url.startswith((f"{address}/", "data:", "blob:"))] == []
     page.close()
