@@ -52,7 +52,7 @@ def main(argv: Sequence[str] = sys.argv) -> int:
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # a command removes its temporary files
     try:
         execute_from_command_line(list(argv))
-    except Exception as error:
+    except Exception as error:  # broad, because the cause is further down the chain; what has no cure is raised again
         cure = None if "--traceback" in argv else _cure(error)
         if cure is None:
             raise

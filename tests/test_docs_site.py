@@ -117,10 +117,9 @@ def test_the_search_finds_and_a_reader_s_browser_asks_nobody_else(browser: Brows
     expect(page.get_by_role("heading", name="How do I rename a field?")).to_be_visible()
     page.locator(".md-search__input").click()
     page.locator(".md-search__input").fill("PgBouncer")
-    result = page.locator(".md-search-result__link", has_text="pooler").first
+    result = page.locator(".md-search-result__link", has_text="How do I use a connection pooler?").first
     expect(result).to_be_visible(timeout=30_000)
     result.click()
-    expect(page).not_to_have_url(re.compile("tour.html"))
-    expect(page.locator("article")).to_contain_text("PgBouncer")
+    expect(page).to_have_url(re.compile("run.html"))
     assert [url for url in asked if not url.startswith((f"{address}/", "data:", "blob:"))] == []
     page.close()
